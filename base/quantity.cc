@@ -33,19 +33,20 @@ absl::StatusOr<int64_t> Parse(const std::string& text, const std::vector<Unit>& 
   return refuse();
 }
 
+// Insertions, deletions, substitutions and swaps of neighbours.
 size_t EditDistance(const std::string& a, const std::string& b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  std::vector<std::vector<size_t>> d(a.size() + 1, std::vector<size_t>(b.size() + 1));
+  for (size_t i = 0; i <= a.size(); ++i) d[i][0] = i;
+  for (size_t j = 0; j <= b.size(); ++j) d[0][j] = j;
   for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
     for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t above = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0 : 1)});
-      diagonal = above;
+      d[i][j] = std::min({d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+        d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
+      }
     }
   }
-  return row[b.size()];
+  return d[a.size()][b.size()];
 }
 
 }  // namespace
@@ -72,6 +73,7 @@ absl::StatusOr<int64_t> ParseMilliwatts(const std::string& text) {
 }
 
 std::string Suggest(const std::string& word, const std::vector<std::string>& known) {
+  if (word.size() > 64) return "";
   std::string best;
   size_t best_distance = std::max<size_t>(1, std::min<size_t>(3, (word.size() + 1) / 3)) + 1;
   for (const std::string& k : known) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -64,7 +65,7 @@ class ClusterState {
   std::map<JobId, JobPtr> jobs_;
   std::vector<NodePtr> nodes_;
   std::vector<NodeUsage> usage_;
-  absl::flat_hash_map<std::string, NodeId> node_by_name_;
+  std::map<std::string, NodeId, std::less<>> node_by_name_;
   std::set<JobId> pending_;
   std::set<JobId> active_;
   std::set<JobId> ended_;

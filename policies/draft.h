@@ -105,6 +105,8 @@ class Draft {
   void SetOrder(JobId job, OrderKey key) { order_keys_[job] = key; }
   // The last decision about a job in a pass wins.
   void Decide(JobId job, JobDecision decision) { jobs_[job] = std::move(decision); }
+  // Takes back what was decided about a job: it stays as it is.
+  void Forget(JobId job) { jobs_.erase(job); }
   JobDecision* Find(JobId job) {
     auto it = jobs_.find(job);
     return it == jobs_.end() ? nullptr : &it->second;

@@ -20,7 +20,7 @@ struct StageStateRecord {
   std::string bytes;
 };
 
-// What changed since a commit, for each stage apart: a stage that did not run keeps collecting.
+// Keeps what changed for each stage apart: a stage that did not run keeps collecting. One thread.
 class Pipeline {
  public:
   static absl::StatusOr<std::unique_ptr<Pipeline>> Make(const Registry& registry, const PolicySpec& spec);
@@ -30,6 +30,7 @@ class Pipeline {
   // To be told of everything that changed, after each commit.
   void Note(const std::vector<JobId>& jobs, const std::vector<NodeId>& nodes);
   void NoteEverything();
+  void NoteTimer();  // a wake-up that a stage had asked for is due
   void NoteAnswer(const std::string& stage, Answer answer);
   bool WantsToRun() const;
 
@@ -38,6 +39,11 @@ class Pipeline {
     std::vector<StageStateRecord> states;  // those that changed
     bool fell_back = false;
     std::string error;  // which stage, and why
+
+   private:
+    friend class Pipeline;
+    std::vector<size_t> ran;                              // slots that ran
+    std::vector<std::unique_ptr<StageState>> next_states;  // of those
   };
   // One pass. Changes nothing in the pipeline until Accept is called with the same result (so that a pass whose commit
   // failed, or a "what if", leaves no trace).
@@ -46,7 +52,7 @@ class Pipeline {
 
   // States saved with an earlier commit, at start.
   void Restore(const std::vector<StageStateRecord>& states);
-  // ... private part is the implementer's
+
  private:
   struct Slot {
     std::string label;
@@ -55,6 +61,11 @@ class Pipeline {
     Changes changes;
     Answers answers;
   };
+  Pipeline() = default;
+  static absl::StatusOr<std::vector<Slot>> MakeSlots(const Registry& registry, const PolicySpec& spec);
+  static bool Triggered(const Slot& slot);
+  void FallBack(const View& view, Result& result) const;
+
   std::string name_;
   std::vector<Slot> slots_;
   std::vector<Slot> fallback_;

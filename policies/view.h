@@ -46,6 +46,7 @@ class View {
 // Different since the stage's last run that was committed. Ids may repeat a job that is gone by now.
 struct Changes {
   bool everything = false;         // first run, or state was lost: look at all
+  bool timer = false;              // a wake-up it asked for is due
   std::vector<JobId> jobs;         // arrived, or changed state
   std::vector<NodeId> nodes;       // registered, changed state, or what they have free changed
 };
