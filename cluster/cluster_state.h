@@ -43,7 +43,7 @@ class ClusterState {
   const std::vector<NodePtr>& nodes() const { return nodes_; }   // by NodeId
   const NodeUsage& usage(NodeId id) const { return usage_[id.value]; }
   const std::map<JobId, JobPtr>& jobs() const { return jobs_; }  // every job kept in memory
-  const std::set<JobId>& pending() const { return pending_; }
+  const std::set<JobId>& pending() const { return pending_; }    // wait for a place
   const std::set<JobId>& active() const { return active_; }      // hold resources
   // Jobs of one submitter that have not ended.
   std::vector<JobId> LiveJobsOf(uint32_t uid) const;

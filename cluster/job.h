@@ -111,4 +111,10 @@ struct Job {
   bool operator==(const Job&) const = default;
 };
 
+// Whether a pass should look at it: not while it waits for the time of its next try.
+inline bool WaitsForPlace(const Job& job) {
+  return job.state == JobState::kPending &&
+         (job.reasons.empty() || job.reasons[0].code != ReasonCode::kRetrying);
+}
+
 }  // namespace sinew
