@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/unix_socket.h"
 
 namespace sinew::launcher {
@@ -39,11 +40,11 @@ void Server::Accept() {
     }
     const auto peer = PeerOf(fd.get());
     if (!peer.ok() || allowed_.count(peer->uid) == 0) {
-      spdlog::warn("a connection of uid {} is refused", peer.ok() ? static_cast<long>(peer->uid) : -1L);
+      Complain("a connection of uid " + (peer.ok() ? std::to_string(peer->uid) : "unknown") + " is refused");
       continue;
     }
     if (connections_.size() >= kMaxConnections) {
-      spdlog::warn("a connection is refused: there are {} already", kMaxConnections);
+      Complain("a connection is refused: there are " + std::to_string(kMaxConnections) + " already");
       continue;
     }
     const int size = 2 * kMaxPacket;
@@ -164,9 +165,21 @@ void Server::Flush(std::uint64_t id) {
 void Server::HangUp(std::uint64_t id, const char* why) {
   const auto it = connections_.find(id);
   if (it == connections_.end()) return;
-  if (why != nullptr) spdlog::warn("a connection is hung up on: {}", why);
+  if (why != nullptr) Complain(std::string("a connection is hung up on: ") + why);
   loop_.Remove(it->second.fd.get());
   connections_.erase(it);
+}
+
+void Server::Complain(const std::string& what) {
+  const std::int64_t now = MonoNs();
+  if (complained_ns_ != 0 && now - complained_ns_ < 1'000'000'000) {
+    ++kept_back_;
+    return;
+  }
+  if (kept_back_ > 0) spdlog::warn("{} more warnings were kept back", kept_back_);
+  spdlog::warn("{}", what);
+  complained_ns_ = now;
+  kept_back_ = 0;
 }
 
 }  // namespace sinew::launcher

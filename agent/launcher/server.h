@@ -42,6 +42,8 @@ class Server {
   void Send(std::uint64_t id, const v1::LauncherReply& reply);
   void Flush(std::uint64_t id);
   void HangUp(std::uint64_t id, const char* why);
+  // A line to the log, one a second at most: strangers do not get to fill the disk.
+  void Complain(const std::string& what);
 
   EventLoop& loop_;
   const std::set<uid_t> allowed_;
@@ -49,6 +51,8 @@ class Server {
   UniqueFd listener_;
   std::map<std::uint64_t, Connection> connections_;
   std::uint64_t last_id_ = 0;
+  std::int64_t complained_ns_ = 0;
+  int kept_back_ = 0;
 };
 
 }  // namespace sinew::launcher

@@ -11,6 +11,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "agent/launcher/shim_tree.h"
@@ -101,6 +102,9 @@ void BecomeTask(const TaskView& view, int shim_pid, bool join_v2, int error_fd) 
     dup2(out, STDERR_FILENO);
   }
   if (chdir(view.workdir) != 0) Fail(error_fd, "workdir", view.workdir, errno);
+  // The launcher's handlers were reset when the shim was spawned, but for the two that are glibc's own.
+  const unsigned long by_default[4] = {};
+  for (int internal = 32; internal <= 33; ++internal) syscall(SYS_rt_sigaction, internal, by_default, nullptr, 8);
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
