@@ -245,6 +245,7 @@ int main(int argc, char** argv) {
     return 64;
   }
   for (int fd = kTaskFd; fd <= kLockFd; ++fd) fcntl(fd, F_SETFD, FD_CLOEXEC);
+  close_range(kLockFd + 1, ~0u, 0);  // what whoever started the launcher left open is not for tasks
   Shim shim(argv[1]);
   shim.Run();
   return 0;

@@ -68,6 +68,7 @@ void Tasks::TakeUp(const std::string& name, int tries) {
   const bool whole = text.ok() && start.ParseFromString(*text) && shim != Spool::Shim::kNone;
   if (tries == 0 && (!whole || (shim == Spool::Shim::kGone && !begun))) {
     spdlog::warn("task={} was never started: forgotten", name);
+    RemoveGroup(cgroups_.Find(spool_.TaskId(name)));
     spool_.Remove(name);
     return;
   }
