@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// The launcher's folder on disk. One thread.
+//   launcher.lock        held while a launcher works on this folder
+//   id                   16 hex digits, made once: tells this spool's tasks from those of others on the machine
+//   <task>/task          the StartTask, mode 0600: its environment may hold secrets. Whole once `lock` exists
+//   <task>/lock          flocked by the shim as long as it lives; holds its ShimRecord
+//   <task>/status        the ShimReport of the end
+//   logs/<task>/stdout, stderr   stay when the task is forgotten; the oldest go when there are too many
+// What is written here is not synced: after a power cut no task runs any more, and a task that is unknown then never
+// was acknowledged as ended.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "agent/launcher/shim_protocol.h"
+#include "base/unique_fd.h"
+
+namespace sinew::launcher {
+
+class Spool {
+ public:
+  static constexpr std::size_t kMaxLogFolders = 20'000;
+
+  // Makes the folders. FAILED_PRECONDITION when another launcher holds it or another user could write to it.
+  static absl::StatusOr<Spool> Open(const std::string& dir);
+
+  const std::string& id() const { return id_; }
+  std::string log_dir() const { return dir_ + "/logs"; }
+  std::string Folder(const std::string& task) const { return dir_ + "/" + task; }
+  // The value of SINEW_TASK_ID, and the name of the cgroup.
+  std::string TaskId(const std::string& task) const { return id_ + "-" + task; }
+
+  // The names of the tasks in it.
+  absl::StatusOr<std::vector<std::string>> Tasks() const;
+
+  // Makes the task's folder; the descriptor of its lock, locked. Failing, leaves nothing.
+  absl::StatusOr<UniqueFd> Create(const std::string& task, const std::string& start_task);
+  absl::StatusOr<std::string> ReadTask(const std::string& task) const;
+
+  struct Logs {
+    UniqueFd out, err;
+  };
+  // Opens (appending) the log files. owner, group: whose they become, -1 = left alone; mode 0640.
+  absl::StatusOr<Logs> OpenLogs(const std::string& task, uid_t owner, gid_t group);
+
+  enum class Shim { kNone, kAlive, kGone };
+  // Whether the task's shim lives, by its lock; and what it recorded (magic 0 = nothing yet).
+  Shim Probe(const std::string& task, ShimRecord* record) const;
+
+  std::optional<ShimReport> ReadStatus(const std::string& task) const;
+  absl::Status WriteStatus(const std::string& task, const ShimReport& report) const;
+
+  // All but the logs.
+  void Remove(const std::string& task) const;
+
+ private:
+  std::string dir_;
+  std::string id_;
+  UniqueFd lock_;
+  std::deque<std::string> log_folders_;  // oldest first
+};
+
+}  // namespace sinew::launcher
