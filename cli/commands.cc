@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/commands.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <functional>
+
+#include "base/clock.h"
+#include "base/status_macros.h"
+#include "base/text.h"
+#include "base/version.h"
+#include "cli/client.h"
+#include "cli/exit_code.h"
+#include "cli/follow.h"
+#include "cli/json.h"
+#include "cli/spec_builder.h"
+#include "spec/job_file.h"
+#include "spec/reason_text.h"
+
+namespace sinew::cli {
+namespace {
+
+constexpr int64_t kPatienceNs = 60'000'000'000;
+
+void Print(const std::string& text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  std::fflush(stdout);
+}
+
+View ViewOf(const Options& options) { return View{options.format, WallNs(), TerminalWidth()}; }
+
+// Once; or with --watch again whenever it changed, on a terminal in place of what was there.
+absl::StatusOr<int> Show(const Options& options, const std::function<absl::StatusOr<std::string>(const View&)>& render) {
+  std::string last;
+  for (;;) {
+    ASSIGN_OR_RETURN(const std::string text, render(ViewOf(options)));
+    if (!options.watch) {
+      Print(text);
+      return kDone;
+    }
+    if (text != last) Print((TerminalWidth() > 0 ? "\x1b[H\x1b[2J" : "") + text);
+    last = text;
+    ::usleep(1'000'000);
+  }
+}
+
+std::string Id(const v1::Job& job) { return job.name().substr(job.name().find('/') + 1); }
+
+}  // namespace
+
+absl::StatusOr<int> Submit(const Options& options) {
+  ASSIGN_OR_RETURN(const v1::JobSpec spec, BuildSpec(options, options.dry_run));
+  Client client(FindSocket(options));
+  ASSIGN_OR_RETURN(const v1::Job job, client.Submit(spec, options.dry_run));
+  if (options.dry_run) {
+    Print(options.format == Format::kJson ? ToJson(job) : FormatJobFile(job.spec()));
+  } else if (options.parsable) {
+    Print(Id(job) + "\n");
+  } else if (options.format == Format::kTable || options.format == Format::kWide) {
+    Print(job.name() + " submitted\n");
+  } else {
+    Print(JobPage(job, {}, ViewOf(options)));
+  }
+  return kDone;
+}
+
+absl::StatusOr<int> Run(const Options& options) {
+  ASSIGN_OR_RETURN(const v1::JobSpec spec, BuildSpec(options, options.dry_run));
+  if (options.dry_run) return Submit(options);
+  // Threads that follow may outlive this call.
+  auto& client = *new Client(FindSocket(options));
+  ASSIGN_OR_RETURN(const v1::Job job, client.Submit(spec, false));
+  auto code = Follow(client, job);
+  if (code.ok()) return code;
+  std::fprintf(stderr, "sinew: %s\n", ErrorLine(code.status()).c_str());
+  return kFollowFailed;
+}
+
+absl::StatusOr<int> Jobs(const Options& options) {
+  Client client(FindSocket(options));
+  return Show(options, [&](const View& view) -> absl::StatusOr<std::string> {
+    ASSIGN_OR_RETURN(const auto jobs, client.ListJobs(options.all_users, options.all));
+    return JobList(jobs, view);
+  });
+}
+
+absl::StatusOr<int> JobShow(const Options& options) {
+  ASSIGN_OR_RETURN(const std::string name, JobName(options.names.at(0)));
+  Client client(FindSocket(options));
+  return Show(options, [&](const View& view) -> absl::StatusOr<std::string> {
+    ASSIGN_OR_RETURN(const v1::Job job, client.GetJob(name));
+    v1::ListJobEventsResponse events;
+    if (view.format == Format::kTable || view.format == Format::kWide) {
+      ASSIGN_OR_RETURN(events, client.ListJobEvents(name));
+    }
+    return JobPage(job, events, view);
+  });
+}
+
+absl::StatusOr<int> Explain(const Options& options) {
+  ASSIGN_OR_RETURN(const std::string name, JobName(options.names.at(0)));
+  Client client(FindSocket(options));
+  return Show(options, [&](const View& view) -> absl::StatusOr<std::string> {
+    ASSIGN_OR_RETURN(const auto explained, client.Explain(name));
+    return ExplainPage(explained, view);
+  });
+}
+
+absl::StatusOr<int> Logs(const Options& options) {
+  ASSIGN_OR_RETURN(const std::string name, JobName(options.names.at(0)));
+  Client client(FindSocket(options));
+  ASSIGN_OR_RETURN(const v1::Job job, client.GetJob(name));
+  v1::ReadLogsRequest request;
+  request.set_name(name);
+  request.set_rank(options.rank);
+  request.set_run(options.attempt);
+  request.set_follow(options.follow);
+  request.set_errors(options.errors);
+  request.set_tail_lines(options.tail);
+  LogPrinter printer(options.rank < 0 && job.spec().workers().max() > 1, STDOUT_FILENO);
+  RETURN_IF_ERROR(client.ReadLogs(request, [&](const v1::LogChunk& chunk) {
+    printer.Take(chunk);
+    return true;
+  }));
+  printer.Finish();
+  return kDone;
+}
+
+absl::StatusOr<int> Cancel(const Options& options) {
+  Client client(FindSocket(options));
+  absl::Status failed;
+  for (const std::string& text : options.names) {
+    ASSIGN_OR_RETURN(const std::string name, JobName(text));
+    const auto job = client.Cancel(name);
+    if (!job.ok()) {
+      if (options.names.size() == 1) return job.status();
+      std::fprintf(stderr, "sinew: %s: %s\n", name.c_str(), ErrorLine(job.status()).c_str());
+      if (failed.ok()) failed = job.status();
+    } else if (options.format == Format::kTable || options.format == Format::kWide) {
+      Print(name + (IsEnd(job->state()) ? " cancelled\n" : " is being cancelled\n"));
+    } else {
+      Print(JobPage(*job, {}, ViewOf(options)));
+    }
+  }
+  return ExitCodeOf(failed);
+}
+
+absl::StatusOr<int> Wait(const Options& options) {
+  Client client(FindSocket(options));
+  const int64_t limit = options.timeout_ns > 0 ? MonoNs() + options.timeout_ns : INT64_MAX;
+  int code = kDone;
+  for (const std::string& text : options.names) {
+    ASSIGN_OR_RETURN(const std::string name, JobName(text));
+    v1::Job job;
+    int64_t heard = 0, pause_ms = 100;
+    while (!IsEnd(job.state())) {
+      const int64_t left = limit - MonoNs();
+      absl::Status status = left <= 0 ? absl::DeadlineExceededError("")
+                                      : client.Watch(name, limit == INT64_MAX ? 0 : left, [&](const v1::Job& news) {
+                                          job = news;
+                                          heard = MonoNs();
+                                          pause_ms = 100;
+                                          return !IsEnd(news.state());
+                                        });
+      if (IsEnd(job.state())) break;
+      if (MonoNs() >= limit) {
+        return absl::DeadlineExceededError(name + " is still " + StateName(job.state()) + " after " +
+                                           FormatDuration(options.timeout_ns));
+      }
+      // A daemon that was there and went away may be back soon.
+      if (!status.ok() && (status.code() != absl::StatusCode::kUnavailable || heard == 0 || MonoNs() - heard > kPatienceNs)) {
+        return status;
+      }
+      ::usleep(static_cast<useconds_t>(std::clamp<int64_t>((limit - MonoNs()) / 1'000'000, 0, pause_ms) * 1000));
+      pause_ms = std::min<int64_t>(pause_ms * 2, 2000);
+    }
+    if (options.format == Format::kTable || options.format == Format::kWide) {
+      std::string line = name + " " + StateName(job.state());
+      if (job.state() != v1::COMPLETED && !job.reasons().empty()) line += ": " + ReasonText(job.reasons(0));
+      Print(line + "\n");
+    } else {
+      Print(JobPage(job, {}, ViewOf(options)));
+    }
+    if (job.state() != v1::COMPLETED) code = kNegative;
+  }
+  return code;
+}
+
+absl::StatusOr<int> Nodes(const Options& options) {
+  Client client(FindSocket(options));
+  return Show(options, [&](const View& view) -> absl::StatusOr<std::string> {
+    ASSIGN_OR_RETURN(const auto nodes, client.ListNodes());
+    return NodeList(nodes, view);
+  });
+}
+
+absl::StatusOr<int> NodeShow(const Options& options) {
+  const std::string name = NodeName(options.names.at(0));
+  Client client(FindSocket(options));
+  return Show(options, [&](const View& view) -> absl::StatusOr<std::string> {
+    ASSIGN_OR_RETURN(const v1::Node node, client.GetNode(name));
+    return NodePage(node, view);
+  });
+}
+
+absl::StatusOr<int> Version(const Options& options) {
+  Client client(FindSocket(options));
+  const auto server = client.GetVersion();
+  if (options.format == Format::kJson || options.format == Format::kYaml) {
+    RETURN_IF_ERROR(server.status());
+    Print(options.format == Format::kJson ? ToJson(*server) : ToYaml(*server));
+    return kDone;
+  }
+  Print(std::string("client  ") + kVersion + "\n");
+  RETURN_IF_ERROR(server.status());
+  Print("server  " + EscapeControl(server->version()) + ", API " + EscapeControl(server->api_version()) + ", policy " +
+        EscapeControl(server->policy()) + "\nsocket  " + client.socket() + "\nyou     " +
+        EscapeControl(server->caller_user()) + " (" + std::to_string(server->caller_uid()) + ")\n");
+  if (server->version() != kVersion) std::fprintf(stderr, "sinew: client and server have different versions\n");
+  return kDone;
+}
+
+}  // namespace sinew::cli
