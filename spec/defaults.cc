@@ -55,7 +55,10 @@ std::string ExpandPattern(const std::string& pattern, uint64_t job, int32_t rank
 std::string CheckpointFolder(const v1::JobSpec& spec, uint64_t job) {
   if (!spec.has_train()) return "";
   std::string dir = spec.train().checkpoint().dir();
-  dir = ExpandPattern(dir.empty() ? kDefaultCheckpointDir : dir, job, 0, 0);
+  if (dir.empty()) dir = kDefaultCheckpointDir;
+  // Two jobs never share a folder: their attempts bear the same names.
+  if (dir.find("%j") == std::string::npos) dir += "/%j";
+  dir = ExpandPattern(dir, job, 0, 0);
   while (dir.size() > 1 && dir.back() == '/') dir.pop_back();
   return dir[0] == '/' ? dir : spec.workdir() + "/" + dir;
 }

@@ -183,6 +183,17 @@ std::vector<DesiredTask> Engine::Desired(NodeId node) const {
   return desired;
 }
 
+std::map<JobId, int64_t> Engine::QueuePositions() const {
+  std::map<JobId, int64_t> positions;
+  int64_t position = 0;
+  for (const auto& [key, id] : impl_->order.ranked()) positions[id] = ++position;
+  // Not ranked yet: behind all that are, in the order of arrival.
+  for (const JobId id : impl_->state.pending()) {
+    if (!impl_->order.Contains(id)) positions[id] = ++position;
+  }
+  return positions;
+}
+
 int64_t Engine::QueuePosition(JobId job) const {
   if (!impl_->state.pending().contains(job)) return 0;
   int64_t position = 0;
@@ -190,7 +201,6 @@ int64_t Engine::QueuePosition(JobId job) const {
     ++position;
     if (id == job) return position;
   }
-  // Not ranked yet: behind all that are, in the order of arrival.
   for (const JobId id : impl_->state.pending()) {
     if (!impl_->order.Contains(id)) ++position;
     if (id == job) return position;

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -72,6 +73,7 @@ class Engine {
   std::vector<DesiredTask> Desired(NodeId node) const;
   // Position among waiting jobs, from 1; 0 when it does not wait.
   int64_t QueuePosition(JobId job) const;
+  std::map<JobId, int64_t> QueuePositions() const;  // of all that wait
   // Whether any node configured or ever registered, in any state, could hold the demand when empty. Fills `reason`
   // (kNoNodes: not an error, the job waits; kNeverSatisfiable with numbers: it is refused).
   bool Satisfiable(const JobSpec& spec, Reason* reason) const;
