@@ -31,6 +31,6 @@ def cc_proto(name, srcs, deps = [], grpc = False, visibility = ["//visibility:pu
             srcs = [b + ".grpc.pb.cc" for b in bases],
             hdrs = [b + ".grpc.pb.h" for b in bases],
             copts = ["-w", "-O1"],
-            deps = [":" + name] + deps + ["@grpc", "@protobuf"],
+            deps = [":" + name] + deps + ["@absl", "@grpc", "@protobuf"],
             visibility = visibility,
         )
