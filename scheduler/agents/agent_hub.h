@@ -16,7 +16,7 @@
 #include "scheduler/agents/log_relay.h"
 #include "scheduler/agents/progress_board.h"
 #include "scheduler/controller.h"
-#include "scheduler/rpc/acceptor.h"
+#include "base/acceptor.h"
 
 namespace sinew {
 

@@ -11,7 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
-#include "scheduler/rpc/acceptor.h"
+#include "base/acceptor.h"
 
 namespace sinew {
 

@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/unique_fd.h"
-#include "scheduler/rpc/acceptor.h"
+#include "base/acceptor.h"
 
 namespace grpc {
 class Server;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scheduler/rpc/acceptor.h"
+#include "base/acceptor.h"
 
 #include <errno.h>
 #include <fcntl.h>
