@@ -47,6 +47,8 @@ class Mailbox {
     };
     // Work that is dropped wakes the caller too: it is the end of the ticket that counts.
     struct Ticket {
+      explicit Ticket(std::shared_ptr<Outcome> whose) : outcome(std::move(whose)) {}
+      Ticket(const Ticket&) = delete;
       std::shared_ptr<Outcome> outcome;
       ~Ticket() {
         absl::MutexLock lock(&outcome->mutex);
@@ -54,7 +56,7 @@ class Mailbox {
       }
     };
     auto outcome = std::make_shared<Outcome>();
-    if (!Post([&work, ticket = std::make_shared<Ticket>(Ticket{outcome})] {
+    if (!Post([&work, ticket = std::make_shared<Ticket>(outcome)] {
           work();
           absl::MutexLock lock(&ticket->outcome->mutex);
           ticket->outcome->ran = true;

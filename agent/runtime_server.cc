@@ -27,9 +27,14 @@ struct RuntimeServer::Link {
   std::deque<v1::RuntimeMessage> queue ABSL_GUARDED_BY(mutex);
   bool over ABSL_GUARDED_BY(mutex) = false;
 
-  void End() {
+  // From outside; within Connect itself the status is still to be sent.
+  void Cancel() {
     absl::MutexLock lock(&mutex);
     if (!over) context->TryCancel();
+    over = true;
+  }
+  void End() {
+    absl::MutexLock lock(&mutex);
     over = true;
   }
 };
@@ -67,7 +72,7 @@ void RuntimeServer::Stop() {
   acceptor_->Stop();
   {
     absl::MutexLock lock(&mutex_);
-    for (auto& [key, link] : links_) link->End();
+    for (auto& [key, link] : links_) link->Cancel();
   }
   server_->Shutdown(std::chrono::system_clock::now() + std::chrono::milliseconds(500));
   server_.reset();
@@ -107,7 +112,7 @@ grpc::Status RuntimeServer::Connect(grpc::ServerContext* context,
   {
     absl::MutexLock lock(&mutex_);
     std::shared_ptr<Link>& slot = links_[key];
-    if (slot) slot->End();  // the task came anew; its old stream was not yet seen to be gone
+    if (slot) slot->Cancel();  // the task came anew; its old stream was not yet seen to be gone
     slot = link;
   }
   std::thread writer([&] {
