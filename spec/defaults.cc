@@ -56,10 +56,10 @@ std::string CheckpointFolder(const v1::JobSpec& spec, uint64_t job) {
   if (!spec.has_train()) return "";
   std::string dir = spec.train().checkpoint().dir();
   if (dir.empty()) dir = kDefaultCheckpointDir;
+  while (!dir.empty() && dir.back() == '/') dir.pop_back();
   // Two jobs never share a folder: their attempts bear the same names.
   if (dir.find("%j") == std::string::npos) dir += "/%j";
   dir = ExpandPattern(dir, job, 0, 0);
-  while (dir.size() > 1 && dir.back() == '/') dir.pop_back();
   return dir[0] == '/' ? dir : spec.workdir() + "/" + dir;
 }
 

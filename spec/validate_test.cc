@@ -68,7 +68,9 @@ TEST(Defaults, PatternsAndTheCheckpointFolderKnowTheJob) {
   v1::JobSpec spec = Train();
   EXPECT_EQ(CheckpointFolder(spec, 7), "/work/checkpoints/7");
   spec.mutable_train()->mutable_checkpoint()->set_dir("/else/");
-  EXPECT_EQ(CheckpointFolder(spec, 7), "/else");
+  EXPECT_EQ(CheckpointFolder(spec, 7), "/else/7") << "two jobs never share a folder";
+  spec.mutable_train()->mutable_checkpoint()->set_dir("mine-%j/x");
+  EXPECT_EQ(CheckpointFolder(spec, 7), "/work/mine-7/x");
   EXPECT_EQ(CheckpointFolder(Command(), 7), "");
 }
 
