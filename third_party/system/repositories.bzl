@@ -38,4 +38,6 @@ def system_libraries():
     _library("gtest", ["-lgmock", "-lgtest", "-pthread"])
     _library("gtest_main", ["-lgmock_main", "-lgmock", "-lgtest", "-pthread"])
     _library("benchmark", ["-lbenchmark", "-pthread"])
+    # Which BLAS it is, is the system's choice (update-alternatives); OpenBLAS is the one to have.
+    _library("blas", ["-lblas"])
     _library("torch", ["-Wl,--no-as-needed", "-ltorch", "-ltorch_cpu", "-lc10"], ["USE_C10D_GLOO"])
