@@ -28,7 +28,7 @@ std::string JobPage(const v1::Job& job, const v1::ListJobEventsResponse& events,
 std::string NodePage(const v1::Node& node, const View& view);
 std::string ExplainPage(const v1::ExplainJobResponse& explained, const View& view);
 
-// "340/1406 (24%), epoch 0.7 of 3, loss 0.4123, 3210 images/s, accuracy 0.8512"; "" when there is none.
+// "step 340/1406 (24%), epoch 0.72/3, loss 0.4123, 3210 images/s, accuracy 0.8512"; "" when there is none.
 std::string ProgressText(const v1::Progress& progress);
 
 // How a job ended, as `sinew run` says it: state and time, then accuracy, energy, checkpoint; or the reason and the
