@@ -95,11 +95,11 @@ class Errors(harness.SystemTest):
 
     def test_a_configuration_error_names_its_place(self):
         bad = self.one.dir / "bad.yaml"
-        bad.write_text(self.one.config.read_text() + "heartbeet: 2s\n")
+        bad.write_text(self.one.config.read_text() + "log_levle: info\n")
         refused = self.one.run_once("sinewd", "--config", bad, "--check-config", check=False)
         self.assertEqual(refused.returncode, 78)
         self.assertIn("bad.yaml:4", refused.stderr)
-        self.assertIn("heartbeat", refused.stderr)
+        self.assertIn("log_level", refused.stderr)
 
 
 if __name__ == "__main__":
