@@ -340,7 +340,7 @@ TEST(LauncherOfRoot, RunsATaskAsItsUserAndNeverAsRoot) {
   EXPECT_EQ(info.st_uid, nobody);
   EXPECT_EQ(info.st_gid, ::getpwuid(agent)->pw_gid);
   EXPECT_EQ(info.st_mode & 0777, 0640u);
-  ASSERT_EQ(::stat((one.spool() + "/1.1.0/task").c_str(), &info), 0);
+  ASSERT_EQ(::stat((one.spool() + "/1.1.0").c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777, 0600u) << "an environment may hold secrets";
 }
 

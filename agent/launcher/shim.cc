@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // sinew-shim: the parent of one task. It outlives the launcher, sees how the task ends, ends what is left of it, and
-// writes <spool>/<task>/status. argv: its name and the task's spool folder; everything else comes by descriptors (see
-// shim_protocol.h). All signals are blocked; it sleeps in poll() until something happens.
+// writes that into <spool>/<task>. argv: its name and that file's, for people who look at it; all it needs comes by
+// descriptors (see shim_protocol.h). All signals are blocked; it sleeps in poll() until something happens.
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sched.h>
@@ -94,7 +94,7 @@ int Fork(const TaskView& view, bool* join) {
 
 class Shim {
  public:
-  explicit Shim(const char* folder) : folder_(folder), view_(MapTask()) {
+  Shim() : view_(MapTask()) {
     report_.magic = kReportMagic;
     report_.serial = view_.task->serial;
   }
@@ -130,7 +130,7 @@ class Shim {
  private:
   // The file was given its size when it was made, so that a full disk does not matter here.
   void Record(const ShimRecord& record) {
-    if (pwrite(kLockFd, &record, sizeof(record), 0) != sizeof(record)) Die("write the lock file");
+    if (pwrite(kLockFd, &record, sizeof(record), kRecordOffset) != sizeof(record)) Die("write the task file");
   }
 
   // True while there are children: what loses its parent becomes ours, so none means that nothing is left.
@@ -208,23 +208,20 @@ class Shim {
   void Finish() {
     if (report_.kind != kNeverStarted) report_.kind = kEnded;
     if (report_.ended_boot_ns == 0) report_.ended_boot_ns = BootNs();
-    // Written whole or not at all. Not synced: a power cut ends the node's tasks anyway, and whoever was killed does
-    // not take the kernel's cache along.
-    char temp[4200], path[4200];
-    snprintf(temp, sizeof(temp), "%s/status.tmp", folder_);
-    snprintf(path, sizeof(path), "%s/status", folder_);
-    const int fd = open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
-    if (fd >= 0) {
-      const bool whole = write(fd, &report_, sizeof(report_)) == sizeof(report_);
-      close(fd);
-      if (!whole || rename(temp, path) != 0) unlink(temp);
+    // The magic number last: with it, the report is whole. Not synced: a power cut ends the node's tasks anyway, and
+    // whoever was killed does not take the kernel's cache along.
+    constexpr size_t kHead = sizeof(report_.magic);
+    const char* bytes = reinterpret_cast<const char*>(&report_);
+    constexpr long kRest = sizeof(report_) - kHead;
+    if (pwrite(kLockFd, bytes + kHead, kRest, kStatusOffset + kHead) != kRest ||
+        pwrite(kLockFd, bytes, kHead, kStatusOffset) != static_cast<long>(kHead)) {
+      dprintf(STDERR_FILENO, "sinew-shim: write the task file: %s\n", strerrordesc_np(errno));
     }
     if (view_.cgroup_v1[0] != '\0') rmdir(view_.cgroup_v1);
     if (view_.cgroup_v2[0] != '\0') rmdir(view_.cgroup_v2);
     Report();
   }
 
-  const char* folder_;
   const TaskView view_;
   ShimReport report_ = {};
   int signal_fd_ = -1;
@@ -246,7 +243,7 @@ int main(int argc, char** argv) {
   }
   for (int fd = kTaskFd; fd <= kLockFd; ++fd) fcntl(fd, F_SETFD, FD_CLOEXEC);
   close_range(kLockFd + 1, ~0u, 0);  // what whoever started the launcher left open is not for tasks
-  Shim shim(argv[1]);
+  Shim shim;
   shim.Run();
   return 0;
 }

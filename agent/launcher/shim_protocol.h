@@ -11,7 +11,7 @@ namespace sinew::launcher {
 // is to be opened.
 inline constexpr int kTaskFd = 3;    // a memory file: ShimTask and what follows it
 inline constexpr int kReportFd = 4;  // pipe to the launcher: ShimReport, each in one write
-inline constexpr int kLockFd = 5;    // <spool>/<task>/lock, flocked for as long as the shim lives: holds ShimRecord
+inline constexpr int kLockFd = 5;    // <spool>/<task>, flocked for as long as the shim lives
 
 inline constexpr std::uint64_t kTaskMagic = 0x316b73745f776e73;    // "snw_tsk1"
 inline constexpr std::uint64_t kRecordMagic = 0x316b636c5f776e73;  // "snw_lck1"
@@ -42,7 +42,7 @@ struct ShimRecord {
 
 enum ShimReportKind : std::uint32_t { kStarted = 1, kEnded = 2, kNeverStarted = 3, kStatusLost = 4 };
 
-// Sent through the pipe, and the content of <spool>/<task>/status once the task has ended.
+// Sent through the pipe, and written into <spool>/<task> once the task has ended, its magic number last.
 struct ShimReport {
   std::uint64_t magic;
   std::uint64_t serial;
@@ -55,6 +55,13 @@ struct ShimReport {
   std::int64_t cpu_ns, peak_memory_bytes;
   char error[1024];  // of kNeverStarted; ends in NUL
 };
+
+// The file <spool>/<task>. It has its full size from the start, so that a full disk is met there and not at the end.
+inline constexpr std::int64_t kRecordOffset = 0;    // ShimRecord
+inline constexpr std::int64_t kStatusOffset = 64;   // ShimReport
+inline constexpr std::int64_t kStartOffset = 2048;  // the size of the StartTask as uint64, and the StartTask
+static_assert(sizeof(ShimRecord) <= kStatusOffset);
+static_assert(kStatusOffset + sizeof(ShimReport) <= kStartOffset);
 
 // A stop is a queued signal SIGRTMIN to the shim; its value is grace in ms << 8 | the first signal.
 inline constexpr std::int64_t kMaxGraceMs = std::int64_t{1} << 40;

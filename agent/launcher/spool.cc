@@ -19,15 +19,6 @@
 namespace sinew::launcher {
 namespace {
 
-absl::Status WriteNew(const std::string& path, const void* data, std::size_t size, mode_t mode) {
-  UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, mode));
-  if (!fd.valid()) return ErrnoStatus("create", path);
-  const ssize_t n = ::write(fd.get(), data, size);
-  if (n < 0) return ErrnoStatus("write", path);
-  if (static_cast<std::size_t>(n) != size) return ErrnoStatus("write", path, ENOSPC);
-  return absl::OkStatus();
-}
-
 absl::Status MakeFolder(const std::string& path) {
   if (::mkdir(path.c_str(), 0755) != 0 && errno != EEXIST) return ErrnoStatus("make folder", path);
   return absl::OkStatus();
@@ -69,7 +60,11 @@ absl::StatusOr<Spool> Spool::Open(const std::string& dir) {
   RETURN_IF_ERROR(MakeFolder(spool.log_dir()));
   ASSIGN_OR_RETURN(spool.id_, ReadOrMakeId(dir + "/id"));
 
-  ASSIGN_OR_RETURN(const std::vector<std::string> names, ListDir(spool.log_dir()));
+  // Left by a launcher before this one, perhaps with a secret in its environment.
+  ASSIGN_OR_RETURN(std::vector<std::string> names, ListDir(dir));
+  for (const std::string& name : names)
+    if (name.rfind("free.", 0) == 0) std::remove((dir + "/" + name).c_str());
+  ASSIGN_OR_RETURN(names, ListDir(spool.log_dir()));
   std::vector<std::pair<std::int64_t, std::string>> aged;
   for (const std::string& name : names)
     if (IsTaskName(name) && ::lstat((spool.log_dir() + "/" + name).c_str(), &info) == 0)
@@ -86,26 +81,46 @@ absl::StatusOr<std::vector<std::string>> Spool::Tasks() const {
   return names;
 }
 
-absl::StatusOr<UniqueFd> Spool::Create(const std::string& task, const std::string& start_task) {
-  const std::string folder = Folder(task);
-  RETURN_IF_ERROR(MakeFolder(folder));
-  absl::Status status = WriteNew(folder + "/task", start_task.data(), start_task.size(), 0600);
-  UniqueFd lock;
-  if (status.ok()) {
-    // Last, so that a folder with a lock is a whole one; and of its full size, so that a full disk is met here.
-    const std::string path = folder + "/lock";
-    lock.reset(::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644));
-    const ShimRecord empty = {};
-    if (!lock.valid() || ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) status = ErrnoStatus("lock", path);
-    else if (::pwrite(lock.get(), &empty, sizeof(empty), 0) != sizeof(empty)) status = ErrnoStatus("write", path);
+absl::StatusOr<UniqueFd> Spool::TakeFree(std::string* path) {
+  for (;;) {
+    const bool made = free_.empty();
+    *path = made ? dir_ + "/free." + std::to_string(++last_free_) : free_.back();
+    if (!made) free_.pop_back();
+    UniqueFd fd(::open(path->c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
+    if (fd.valid() && ::flock(fd.get(), LOCK_EX | LOCK_NB) == 0) return fd;
+    const int error = errno;
+    std::remove(path->c_str());  // whoever still has it keeps it to himself
+    if (made) return ErrnoStatus(fd.valid() ? "lock" : "create", *path, error);
   }
-  if (status.ok()) return lock;
-  Remove(task);
+}
+
+absl::StatusOr<UniqueFd> Spool::Create(const std::string& task, const std::string& start_task) {
+  std::string path;
+  ASSIGN_OR_RETURN(UniqueFd file, TakeFree(&path));
+  const std::uint64_t size = start_task.size();
+  std::string content(kStartOffset, '\0');
+  content.append(reinterpret_cast<const char*>(&size), sizeof(size));
+  content += start_task;
+  errno = ENOSPC;  // of a write that is cut short
+  absl::Status status;
+  if (::pwrite(file.get(), content.data(), content.size(), 0) != static_cast<ssize_t>(content.size()) ||
+      ::ftruncate(file.get(), static_cast<off_t>(content.size())) != 0) {
+    status = ErrnoStatus("write", path);
+  } else if (::rename(path.c_str(), File(task).c_str()) != 0) {
+    status = ErrnoStatus("rename to", File(task));
+  }
+  if (status.ok()) return file;
+  std::remove(path.c_str());
   return status;
 }
 
 absl::StatusOr<std::string> Spool::ReadTask(const std::string& task) const {
-  return ReadFile(Folder(task) + "/task", 2 * kMaxPacket);
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(File(task), 2 * kMaxPacket));
+  std::uint64_t size = 0;
+  constexpr std::size_t kAt = kStartOffset + sizeof(size);
+  if (text.size() >= kAt) text.copy(reinterpret_cast<char*>(&size), sizeof(size), kStartOffset);
+  if (text.size() < kAt || text.size() - kAt != size) return absl::DataLossError(File(task) + " is no task");
+  return text.substr(kAt);
 }
 
 absl::StatusOr<Spool::Logs> Spool::OpenLogs(const std::string& task, uid_t owner, gid_t group) {
@@ -124,7 +139,7 @@ absl::StatusOr<Spool::Logs> Spool::OpenLogs(const std::string& task, uid_t owner
   for (int i = 0; i < 2 && log_folders_.size() > kMaxLogFolders; ++i) {
     const std::string old = std::move(log_folders_.front());
     log_folders_.pop_front();
-    if (::access(Folder(old).c_str(), F_OK) == 0) {  // not forgotten yet
+    if (::access(File(old).c_str(), F_OK) == 0) {  // not forgotten yet
       log_folders_.push_back(old);
       continue;
     }
@@ -135,34 +150,40 @@ absl::StatusOr<Spool::Logs> Spool::OpenLogs(const std::string& task, uid_t owner
 
 Spool::Shim Spool::Probe(const std::string& task, ShimRecord* record) const {
   *record = {};
-  UniqueFd fd(::open((Folder(task) + "/lock").c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  UniqueFd fd(::open(File(task).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   if (!fd.valid()) return Shim::kNone;
   const bool alive = ::flock(fd.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
-  if (::pread(fd.get(), record, sizeof(*record), 0) != sizeof(*record) || record->magic != kRecordMagic) *record = {};
+  if (::pread(fd.get(), record, sizeof(*record), kRecordOffset) != sizeof(*record) || record->magic != kRecordMagic) *record = {};
   return alive ? Shim::kAlive : Shim::kGone;
 }
 
 std::optional<ShimReport> Spool::ReadStatus(const std::string& task) const {
-  const auto text = ReadFile(Folder(task) + "/status", sizeof(ShimReport));
+  const UniqueFd fd(::open(File(task).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   ShimReport report;
-  if (!text.ok() || text->size() != sizeof(report)) return std::nullopt;
-  text->copy(reinterpret_cast<char*>(&report), sizeof(report));
-  if (report.magic != kReportMagic) return std::nullopt;
+  if (!fd.valid() || ::pread(fd.get(), &report, sizeof(report), kStatusOffset) != sizeof(report) ||
+      report.magic != kReportMagic) {
+    return std::nullopt;
+  }
   report.error[sizeof(report.error) - 1] = '\0';
   return report;
 }
 
 absl::Status Spool::WriteStatus(const std::string& task, const ShimReport& report) const {
-  const std::string path = Folder(task) + "/status", temp = path + ".tmp";
-  RETURN_IF_ERROR(WriteNew(temp, &report, sizeof(report), 0644));
-  if (::rename(temp.c_str(), path.c_str()) != 0) return ErrnoStatus("rename to", path);
+  const std::string path = File(task);
+  const UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW));
+  if (!fd.valid()) return ErrnoStatus("open", path);
+  if (::pwrite(fd.get(), &report, sizeof(report), kStatusOffset) != sizeof(report)) return ErrnoStatus("write", path);
   return absl::OkStatus();
 }
 
-void Spool::Remove(const std::string& task) const {
-  // The lock first: a folder without one counts for nothing.
-  for (const char* name : {"/lock", "/task", "/status", "/status.tmp", ""})
-    std::remove((Folder(task) + name).c_str());
+void Spool::Remove(const std::string& task) {
+  const std::string path = File(task);
+  if (free_.size() < kMaxFree) {
+    std::string kept = dir_ + "/free." + std::to_string(++last_free_);
+    if (::rename(path.c_str(), kept.c_str()) == 0) free_.push_back(std::move(kept));
+    return;
+  }
+  std::remove(path.c_str());
 }
 
 }  // namespace sinew::launcher

@@ -2,9 +2,11 @@
 // The launcher's folder on disk. One thread.
 //   launcher.lock        held while a launcher works on this folder
 //   id                   16 hex digits, made once: tells this spool's tasks from those of others on the machine
-//   <task>/task          the StartTask, mode 0600: its environment may hold secrets. Whole once `lock` exists
-//   <task>/lock          flocked by the shim as long as it lives; holds its ShimRecord
-//   <task>/status        the ShimReport of the end
+//   <task>               one file a task, mode 0600 as its environment may hold secrets: ShimRecord, ShimReport and
+//                        StartTask at the offsets of shim_protocol.h. Flocked by the shim as long as it lives. Renamed
+//                        into place once whole
+//   free.N               files of forgotten tasks, written over for later ones: to delete and create one for each task
+//                        makes ext4 search for inodes that were not used lately
 //   logs/<task>/stdout, stderr   stay when the task is forgotten; the oldest go when there are too many
 // What is written here is not synced: after a power cut no task runs any more, and a task that is unknown then never
 // was acknowledged as ended.
@@ -34,14 +36,14 @@ class Spool {
 
   const std::string& id() const { return id_; }
   std::string log_dir() const { return dir_ + "/logs"; }
-  std::string Folder(const std::string& task) const { return dir_ + "/" + task; }
+  std::string File(const std::string& task) const { return dir_ + "/" + task; }
   // The value of SINEW_TASK_ID, and the name of the cgroup.
   std::string TaskId(const std::string& task) const { return id_ + "-" + task; }
 
   // The names of the tasks in it.
   absl::StatusOr<std::vector<std::string>> Tasks() const;
 
-  // Makes the task's folder; the descriptor of its lock, locked. Failing, leaves nothing.
+  // Makes the task's file; its descriptor, locked. Failing, leaves nothing.
   absl::StatusOr<UniqueFd> Create(const std::string& task, const std::string& start_task);
   absl::StatusOr<std::string> ReadTask(const std::string& task) const;
 
@@ -59,13 +61,20 @@ class Spool {
   absl::Status WriteStatus(const std::string& task, const ShimReport& report) const;
 
   // All but the logs.
-  void Remove(const std::string& task) const;
+  void Remove(const std::string& task);
 
  private:
+  static constexpr std::size_t kMaxFree = 256;
+
+  // A locked file that no task has, and its path.
+  absl::StatusOr<UniqueFd> TakeFree(std::string* path);
+
   std::string dir_;
   std::string id_;
   UniqueFd lock_;
   std::deque<std::string> log_folders_;  // oldest first
+  std::vector<std::string> free_;        // paths
+  std::uint64_t last_free_ = 0;
 };
 
 }  // namespace sinew::launcher

@@ -159,7 +159,7 @@ absl::Status Tasks::Launch(Task& task, const v1::StartTask& start, const User& u
     static const std::vector<std::string> no_env;
     SpawnOptions spawn;
     spawn.program = options_.shim;
-    spawn.argv = {"sinew-shim", spool_.Folder(name)};
+    spawn.argv = {"sinew-shim", spool_.File(name)};
     spawn.env = &no_env;
     spawn.fds = {{null_.get(), 0},
                  {start.stdout_path().empty() ? logs.out.get() : null_.get(), 1},
