@@ -107,7 +107,8 @@ int main(int argc, char** argv) {
   for (auto& t : threads) t.join();
 
   auto stub = Connect(socket, -1);
-  for (int64_t give_up = NowNs() + 600'000'000'000;; std::this_thread::sleep_for(std::chrono::milliseconds(10))) {
+  // As often as bench/dispatch asks squeue; the end is the daemon's stamp, and not when it was seen.
+  for (int64_t give_up = NowNs() + 600'000'000'000;; std::this_thread::sleep_for(std::chrono::milliseconds(50))) {
     sinew::v1::ListJobsRequest request;
     request.set_page_size(1);
     grpc::ClientContext context;
