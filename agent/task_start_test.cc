@@ -35,7 +35,7 @@ Note MakeNote() {
   body.mutable_key()->set_run(2);
   body.mutable_key()->set_rank(3);
   body.add_argv("/bin/true");
-  body.set_workdir("/work/dir");
+  body.set_workdir("/home/ann/dir");
   body.set_uid(::getuid());
   body.set_gid(::getgid());
   body.set_user("someone");
@@ -72,7 +72,7 @@ TEST(MakeStart, TellsTheTaskWhereItIs) {
   desired.set_master_port(4711);
   const v1::StartTask start = MakeStart(note, desired, Facts());
   EXPECT_EQ(start.argv(0), "/bin/true");
-  EXPECT_EQ(start.stdout_path(), "/work/dir/out.7");
+  EXPECT_EQ(start.stdout_path(), "/home/ann/dir/out.7");
   EXPECT_EQ(start.stderr_path(), "");
   for (const char* entry :
        {"RANK=3", "WORLD_SIZE=4", "MASTER_ADDR=10.0.0.1", "MASTER_PORT=4711", "OMP_NUM_THREADS=2",

@@ -11,7 +11,7 @@ namespace {
 v1::JobSpec Command() {
   v1::JobSpec spec;
   spec.set_kind(v1::COMMAND);
-  spec.set_workdir("/work");
+  spec.set_workdir("/home/ann");
   spec.mutable_command()->add_argv("true");
   ApplyDefaults(spec);
   return spec;
@@ -19,7 +19,7 @@ v1::JobSpec Command() {
 
 v1::JobSpec Train() {
   v1::JobSpec spec;
-  spec.set_workdir("/work");
+  spec.set_workdir("/home/ann");
   spec.mutable_train()->mutable_data()->set_path("/data");
   ApplyDefaults(spec);
   return spec;
@@ -66,11 +66,11 @@ TEST(Defaults, FillInWhatIsUnsetAndNothingElse) {
 TEST(Defaults, PatternsAndTheCheckpointFolderKnowTheJob) {
   EXPECT_EQ(ExpandPattern("logs/%j.%r.%a.%%.out%", 12, 3, 2), "logs/12.3.2.%.out%");
   v1::JobSpec spec = Train();
-  EXPECT_EQ(CheckpointFolder(spec, 7), "/work/checkpoints/7");
+  EXPECT_EQ(CheckpointFolder(spec, 7), "/home/ann/checkpoints/7");
   spec.mutable_train()->mutable_checkpoint()->set_dir("/else/");
   EXPECT_EQ(CheckpointFolder(spec, 7), "/else/7") << "two jobs never share a folder";
   spec.mutable_train()->mutable_checkpoint()->set_dir("mine-%j/x");
-  EXPECT_EQ(CheckpointFolder(spec, 7), "/work/mine-7/x");
+  EXPECT_EQ(CheckpointFolder(spec, 7), "/home/ann/mine-7/x");
   EXPECT_EQ(CheckpointFolder(Command(), 7), "");
 }
 
