@@ -103,6 +103,25 @@ TEST(Launcher, AnotherStartOfATaskAnswersWithItsState) {
   EXPECT_TRUE(std::filesystem::exists(one.List().log_dir() + "/1.1.0/stdout")) << "logs stay";
 }
 
+TEST(Launcher, NothingOfAForgottenTaskIsKeptAndItsFileServesAnother) {
+  TestLauncher one;
+  v1::StartTask task = one.Task("1.1.0", {"true"});
+  task.add_env("SECRET=" + std::string(5000, 's'));
+  one.Run(task);
+  EXPECT_EQ(one.Forget("1.1.0").error(), "");
+  for (const auto& entry : std::filesystem::directory_iterator(one.spool())) {
+    if (!entry.is_regular_file()) continue;
+    EXPECT_EQ(ReadFile(entry.path()).value_or("?").find("SECRET"), std::string::npos) << entry.path();
+  }
+  one.Run(one.Task("2.1.0", {"sh", "-c", "exit 4"}));
+  one.End(SIGKILL);
+  one.StartProcess();  // the second task is read from what was the file of the first
+  const v1::LauncherReply list = one.List();
+  ASSERT_EQ(list.tasks_size(), 1);
+  EXPECT_EQ(list.tasks(0).task(), "2.1.0");
+  EXPECT_EQ(list.tasks(0).exit_code(), 4);
+}
+
 TEST(Launcher, WhatIsLeftWhenTheMainProcessEndsIsEnded) {
   TestLauncher one;
   one.Run(one.Task("1.1.0", {"sh", "-c", "setsid sleep 1000 & (setsid sleep 1000 &) ; sleep 0.1; exit 0"}));

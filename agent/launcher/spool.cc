@@ -60,7 +60,7 @@ absl::StatusOr<Spool> Spool::Open(const std::string& dir) {
   RETURN_IF_ERROR(MakeFolder(spool.log_dir()));
   ASSIGN_OR_RETURN(spool.id_, ReadOrMakeId(dir + "/id"));
 
-  // Left by a launcher before this one, perhaps with a secret in its environment.
+  // Left by a launcher before this one; perhaps a task it was still writing down.
   ASSIGN_OR_RETURN(std::vector<std::string> names, ListDir(dir));
   for (const std::string& name : names)
     if (name.rfind("free.", 0) == 0) std::remove((dir + "/" + name).c_str());
@@ -153,7 +153,9 @@ Spool::Shim Spool::Probe(const std::string& task, ShimRecord* record) const {
   UniqueFd fd(::open(File(task).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   if (!fd.valid()) return Shim::kNone;
   const bool alive = ::flock(fd.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
-  if (::pread(fd.get(), record, sizeof(*record), kRecordOffset) != sizeof(*record) || record->magic != kRecordMagic) *record = {};
+  if (::pread(fd.get(), record, sizeof(*record), kRecordOffset) != sizeof(*record) || record->magic != kRecordMagic) {
+    *record = {};
+  }
   return alive ? Shim::kAlive : Shim::kGone;
 }
 
@@ -178,9 +180,10 @@ absl::Status Spool::WriteStatus(const std::string& task, const ShimReport& repor
 
 void Spool::Remove(const std::string& task) {
   const std::string path = File(task);
-  if (free_.size() < kMaxFree) {
-    std::string kept = dir_ + "/free." + std::to_string(++last_free_);
-    if (::rename(path.c_str(), kept.c_str()) == 0) free_.push_back(std::move(kept));
+  std::string kept = dir_ + "/free." + std::to_string(++last_free_);
+  // Emptied, since what it held may be secret. What is no file, or cannot be kept, goes.
+  if (free_.size() < kMaxFree && ::truncate(path.c_str(), 0) == 0 && ::rename(path.c_str(), kept.c_str()) == 0) {
+    free_.push_back(std::move(kept));
     return;
   }
   std::remove(path.c_str());

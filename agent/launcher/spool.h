@@ -5,7 +5,7 @@
 //   <task>               one file a task, mode 0600 as its environment may hold secrets: ShimRecord, ShimReport and
 //                        StartTask at the offsets of shim_protocol.h. Flocked by the shim as long as it lives. Renamed
 //                        into place once whole
-//   free.N               files of forgotten tasks, written over for later ones: to delete and create one for each task
+//   free.N               emptied files of forgotten tasks, used for later ones: to delete and create one for each task
 //                        makes ext4 search for inodes that were not used lately
 //   logs/<task>/stdout, stderr   stay when the task is forgotten; the oldest go when there are too many
 // What is written here is not synced: after a power cut no task runs any more, and a task that is unknown then never
