@@ -226,7 +226,7 @@ LogPlace Agent::PlaceOf(const Note& note, bool errors) const {
   if (std::string path = OutputPath(body, errors); !path.empty()) {
     return {std::move(path), body.uid(), false, ""};
   }
-  return {log_dir_ + "/" + TaskName(KeyOf(body.key())) + (errors ? "/stderr" : "/stdout"), std::nullopt, false, ""};
+  return {log_dir_ + "/" + TaskName(KeyOf(body.key())) + (errors ? ".err" : ".out"), std::nullopt, false, ""};
 }
 
 LogPlace Agent::Locate(const Key& key, bool errors) {
@@ -239,7 +239,7 @@ LogPlace Agent::Locate(const Key& key, bool errors) {
       return;
     }
     // The daemon has its end, and the session forgot it: what it wrote stays until the launcher's spool is pruned.
-    place = {log_dir_ + "/" + TaskName(key) + (errors ? "/stderr" : "/stdout"), std::nullopt, true, ""};
+    place = {log_dir_ + "/" + TaskName(key) + (errors ? ".err" : ".out"), std::nullopt, true, ""};
     if (::access(place.path.c_str(), F_OK) != 0) {
       place.error = "node " + options_.facts.node +
                     " keeps no log of this task: it was pruned, or the job wrote to a file of its own (outputs)";

@@ -152,7 +152,7 @@ int KillShims(const std::string& folder) {
     const pid_t pid = static_cast<pid_t>(std::atoi(name.c_str()));
     children.emplace(StatOf(pid).parent, pid);
     const auto words = ReadFile("/proc/" + name + "/cmdline");
-    if (words.ok() && words->substr(0, words->find('\0')).find("sinew-shim") != std::string::npos &&
+    if (words.ok() && words->rfind("sinew-shim" + std::string(1, '\0'), 0) == 0 &&
         words->find('\0' + folder + "/") != std::string::npos) {
       doomed.push_back(pid);
     }

@@ -34,7 +34,7 @@ TEST(Launcher, RunsAProgramAndTellsHowItEnded) {
   EXPECT_GE(state.ended_boot_ns(), state.started_boot_ns());
   EXPECT_GT(state.peak_memory_bytes(), 0);
   EXPECT_EQ(one.Output("1.1.0"), one.work() + "\n");
-  EXPECT_EQ(one.Output("1.1.0", "stderr"), "to-errors\n");
+  EXPECT_EQ(one.Output("1.1.0", "err"), "to-errors\n");
 }
 
 TEST(Launcher, TellsTheSignalThatEndedIt) {
@@ -100,7 +100,7 @@ TEST(Launcher, AnotherStartOfATaskAnswersWithItsState) {
   EXPECT_EQ(one.Forget("1.1.0").error(), "");
   EXPECT_EQ(one.List().tasks_size(), 0);
   EXPECT_FALSE(std::filesystem::exists(one.spool() + "/1.1.0"));
-  EXPECT_TRUE(std::filesystem::exists(one.List().log_dir() + "/1.1.0/stdout")) << "logs stay";
+  EXPECT_TRUE(std::filesystem::exists(one.List().log_dir() + "/1.1.0.out")) << "logs stay";
 }
 
 TEST(Launcher, NothingOfAForgottenTaskIsKeptAndItsFileServesAnother) {
@@ -355,7 +355,7 @@ TEST(LauncherOfRoot, RunsATaskAsItsUserAndNeverAsRoot) {
   struct stat info;
   ASSERT_EQ(::stat((one.work() + "/mine").c_str(), &info), 0);
   EXPECT_EQ(info.st_uid, nobody);
-  ASSERT_EQ(::stat((one.spool() + "/logs/1.1.0/stdout").c_str(), &info), 0);
+  ASSERT_EQ(::stat((one.spool() + "/logs/1.1.0.out").c_str(), &info), 0);
   EXPECT_EQ(info.st_uid, nobody);
   EXPECT_EQ(info.st_gid, ::getpwuid(agent)->pw_gid);
   EXPECT_EQ(info.st_mode & 0777, 0640u);

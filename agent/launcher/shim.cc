@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// sinew-shim: the parent of one task. It outlives the launcher, sees how the task ends, ends what is left of it, and
-// writes that into <spool>/<task>. argv: its name and that file's, for people who look at it; all it needs comes by
-// descriptors (see shim_protocol.h). All signals are blocked; it sleeps in poll() until something happens.
+#include "agent/launcher/shim.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sched.h>
@@ -21,7 +20,6 @@
 #include <unistd.h>
 
 #include "agent/launcher/shim_child.h"
-#include "agent/launcher/shim_protocol.h"
 #include "agent/launcher/shim_tree.h"
 
 namespace sinew::launcher {
@@ -40,11 +38,16 @@ std::int64_t BootNs() {
 
 TaskView MapTask() {
   struct stat info;
-  if (fstat(kTaskFd, &info) != 0 || info.st_size < static_cast<off_t>(sizeof(ShimTask))) Die("no task");
-  void* memory = mmap(nullptr, static_cast<size_t>(info.st_size), PROT_READ, MAP_PRIVATE, kTaskFd, 0);
+  if (fstat(kLockFd, &info) != 0 || info.st_size < kStartOffset + 8) Die("no task");
+  void* memory = mmap(nullptr, static_cast<size_t>(info.st_size), PROT_READ, MAP_PRIVATE, kLockFd, 0);
   if (memory == MAP_FAILED) Die("map the task");
+  const char* file = static_cast<const char*>(memory);
+  const std::uint64_t start_size = *reinterpret_cast<const std::uint64_t*>(file + kStartOffset);
+  if (start_size > static_cast<std::uint64_t>(info.st_size) ||
+      ShimTaskOffset(start_size) + static_cast<long>(sizeof(ShimTask)) > info.st_size)
+    Die("half a task");
   TaskView view = {};
-  view.task = static_cast<const ShimTask*>(memory);
+  view.task = reinterpret_cast<const ShimTask*>(file + ShimTaskOffset(start_size));
   const ShimTask& task = *view.task;
   if (task.magic != kTaskMagic) Die("a task of another version");
   view.groups = reinterpret_cast<const unsigned*>(&task + 1);
@@ -233,17 +236,10 @@ class Shim {
 };
 
 }  // namespace
-}  // namespace sinew::launcher
 
-int main(int argc, char** argv) {
-  using namespace sinew::launcher;
-  if (argc != 2 || fcntl(kTaskFd, F_GETFD) < 0 || fcntl(kReportFd, F_GETFD) < 0 || fcntl(kLockFd, F_GETFD) < 0) {
-    dprintf(STDERR_FILENO, "sinew-shim: started by sinew-launcher for each task; not for use by hand\n");
-    return 64;
-  }
-  for (int fd = kTaskFd; fd <= kLockFd; ++fd) fcntl(fd, F_SETFD, FD_CLOEXEC);
-  close_range(kLockFd + 1, ~0u, 0);  // what whoever started the launcher left open is not for tasks
+void RunShim() {
   Shim shim;
   shim.Run();
-  return 0;
 }
+
+}  // namespace sinew::launcher

@@ -7,13 +7,25 @@
 
 namespace sinew::launcher {
 
-// Descriptors a shim starts with. 0 is /dev/null; 1 and 2 are the task's output, or /dev/null when the user's own path
-// is to be opened.
-inline constexpr int kTaskFd = 3;    // a memory file: ShimTask and what follows it
-inline constexpr int kReportFd = 4;  // pipe to the launcher: ShimReport, each in one write
-inline constexpr int kLockFd = 5;    // <spool>/<task>, flocked for as long as the shim lives
+// Descriptors. 0 is /dev/null. Of a shim, 1 and 2 are the task's output, or /dev/null when the user's own path is to be
+// opened.
+inline constexpr int kRequestFd = 3;  // the fork server's: SOCK_SEQPACKET to the launcher
+inline constexpr int kReportFd = 4;   // pipe to the launcher: ShimReport, each in one write
+inline constexpr int kLockFd = 5;     // a shim's: <spool>/<task>, flocked for as long as the shim lives
 
-inline constexpr std::uint64_t kTaskMagic = 0x316b73745f776e73;    // "snw_tsk1"
+// To the fork server, with three descriptors: kLockFd and the output's two. The shim it forks is the launcher's child,
+// as if the launcher had executed it; it costs a fraction of that.
+struct ForkRequest {
+  std::uint64_t serial;
+  char file[4096];  // <spool>/<task>, for people who look at the shim's arguments; ends in NUL, sent up to there
+};
+struct ForkReply {
+  std::uint64_t serial;
+  std::int32_t pid;    // 0 = no shim
+  std::int32_t error;  // errno then
+};
+
+inline constexpr std::uint64_t kTaskMagic = 0x326b73745f776e73;    // "snw_tsk2"
 inline constexpr std::uint64_t kRecordMagic = 0x316b636c5f776e73;  // "snw_lck1"
 inline constexpr std::uint64_t kReportMagic = 0x317470725f776e73;  // "snw_rpt1"
 
@@ -60,6 +72,10 @@ struct ShimReport {
 inline constexpr std::int64_t kRecordOffset = 0;    // ShimRecord
 inline constexpr std::int64_t kStatusOffset = 64;   // ShimReport
 inline constexpr std::int64_t kStartOffset = 2048;  // the size of the StartTask as uint64, and the StartTask
+// Behind it the ShimTask.
+inline constexpr std::int64_t ShimTaskOffset(std::uint64_t start_size) {
+  return (kStartOffset + 8 + static_cast<std::int64_t>(start_size) + 7) / 8 * 8;
+}
 static_assert(sizeof(ShimRecord) <= kStatusOffset);
 static_assert(kStatusOffset + sizeof(ShimReport) <= kStartOffset);
 

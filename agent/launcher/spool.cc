@@ -66,11 +66,14 @@ absl::StatusOr<Spool> Spool::Open(const std::string& dir) {
     if (name.rfind("free.", 0) == 0) std::remove((dir + "/" + name).c_str());
   ASSIGN_OR_RETURN(names, ListDir(spool.log_dir()));
   std::vector<std::pair<std::int64_t, std::string>> aged;
-  for (const std::string& name : names)
-    if (IsTaskName(name) && ::lstat((spool.log_dir() + "/" + name).c_str(), &info) == 0)
-      aged.emplace_back(std::int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec, name);
+  for (const std::string& name : names) {
+    const std::size_t stem = name.rfind(".out");
+    if (stem == std::string::npos || !IsTaskName(name.substr(0, stem))) continue;
+    if (::lstat((spool.log_dir() + "/" + name).c_str(), &info) != 0) continue;
+    aged.emplace_back(std::int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec, name.substr(0, stem));
+  }
   std::sort(aged.begin(), aged.end());
-  for (auto& [age, name] : aged) spool.log_folders_.push_back(std::move(name));
+  for (auto& [age, name] : aged) spool.logged_.push_back(std::move(name));
   return spool;
 }
 
@@ -103,8 +106,7 @@ absl::StatusOr<UniqueFd> Spool::Create(const std::string& task, const std::strin
   content += start_task;
   errno = ENOSPC;  // of a write that is cut short
   absl::Status status;
-  if (::pwrite(file.get(), content.data(), content.size(), 0) != static_cast<ssize_t>(content.size()) ||
-      ::ftruncate(file.get(), static_cast<off_t>(content.size())) != 0) {
+  if (::pwrite(file.get(), content.data(), content.size(), 0) != static_cast<ssize_t>(content.size())) {
     status = ErrnoStatus("write", path);
   } else if (::rename(path.c_str(), File(task).c_str()) != 0) {
     status = ErrnoStatus("rename to", File(task));
@@ -114,36 +116,40 @@ absl::StatusOr<UniqueFd> Spool::Create(const std::string& task, const std::strin
   return status;
 }
 
+absl::Status Spool::AddShimTask(int file, std::size_t start_size, const std::string& image) {
+  errno = ENOSPC;
+  if (::pwrite(file, image.data(), image.size(), ShimTaskOffset(start_size)) != static_cast<ssize_t>(image.size()))
+    return ErrnoStatus("write", "the file of the task");
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::string> Spool::ReadTask(const std::string& task) const {
-  ASSIGN_OR_RETURN(const std::string text, ReadFile(File(task), 2 * kMaxPacket));
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(File(task), 4 * kMaxPacket));
   std::uint64_t size = 0;
   constexpr std::size_t kAt = kStartOffset + sizeof(size);
   if (text.size() >= kAt) text.copy(reinterpret_cast<char*>(&size), sizeof(size), kStartOffset);
-  if (text.size() < kAt || text.size() - kAt != size) return absl::DataLossError(File(task) + " is no task");
-  return text.substr(kAt);
+  if (text.size() < kAt || text.size() - kAt < size) return absl::DataLossError(File(task) + " is no task");
+  return text.substr(kAt, size);
 }
 
 absl::StatusOr<Spool::Logs> Spool::OpenLogs(const std::string& task, uid_t owner, gid_t group) {
-  const std::string folder = log_dir() + "/" + task;
-  const bool made = ::mkdir(folder.c_str(), 0755) == 0;
-  if (!made && errno != EEXIST) return ErrnoStatus("make folder", folder);
   Logs logs;
-  for (auto& [fd, name] : {std::pair<UniqueFd*, const char*>{&logs.out, "/stdout"}, {&logs.err, "/stderr"}}) {
-    const std::string path = folder + name;
+  for (auto& [fd, ending] : {std::pair<UniqueFd*, const char*>{&logs.out, ".out"}, {&logs.err, ".err"}}) {
+    const std::string path = log_dir() + "/" + task + ending;
     fd->reset(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0640));
     if (!fd->valid()) return ErrnoStatus("open", path);
     if (owner != static_cast<uid_t>(-1) && ::fchown(fd->get(), owner, group) != 0)
       return ErrnoStatus("change the owner of", path);
   }
-  if (made) log_folders_.push_back(task);
-  for (int i = 0; i < 2 && log_folders_.size() > kMaxLogFolders; ++i) {
-    const std::string old = std::move(log_folders_.front());
-    log_folders_.pop_front();
+  logged_.push_back(task);
+  for (int i = 0; i < 2 && logged_.size() > kMaxLogs; ++i) {
+    const std::string old = std::move(logged_.front());
+    logged_.pop_front();
     if (::access(File(old).c_str(), F_OK) == 0) {  // not forgotten yet
-      log_folders_.push_back(old);
+      logged_.push_back(old);
       continue;
     }
-    for (const char* name : {"/stdout", "/stderr", ""}) std::remove((log_dir() + "/" + old + name).c_str());
+    for (const char* ending : {".out", ".err"}) std::remove((log_dir() + "/" + old + ending).c_str());
   }
   return logs;
 }
@@ -181,8 +187,9 @@ absl::Status Spool::WriteStatus(const std::string& task, const ShimReport& repor
 void Spool::Remove(const std::string& task) {
   const std::string path = File(task);
   std::string kept = dir_ + "/free." + std::to_string(++last_free_);
-  // Emptied, since what it held may be secret. What is no file, or cannot be kept, goes.
-  if (free_.size() < kMaxFree && ::truncate(path.c_str(), 0) == 0 && ::rename(path.c_str(), kept.c_str()) == 0) {
+  // Cut, since what it held may be secret; not to nothing, as ext4 writes a file that is then filled to disk at once.
+  // What is no file, or cannot be kept, goes.
+  if (free_.size() < kMaxFree && ::truncate(path.c_str(), kStartOffset) == 0 && ::rename(path.c_str(), kept.c_str()) == 0) {
     free_.push_back(std::move(kept));
     return;
   }

@@ -2,12 +2,12 @@
 // The launcher's folder on disk. One thread.
 //   launcher.lock        held while a launcher works on this folder
 //   id                   16 hex digits, made once: tells this spool's tasks from those of others on the machine
-//   <task>               one file a task, mode 0600 as its environment may hold secrets: ShimRecord, ShimReport and
-//                        StartTask at the offsets of shim_protocol.h. Flocked by the shim as long as it lives. Renamed
-//                        into place once whole
-//   free.N               emptied files of forgotten tasks, used for later ones: to delete and create one for each task
+//   <task>               one file a task, mode 0600 as its environment may hold secrets: ShimRecord, ShimReport,
+//                        StartTask and ShimTask at the offsets of shim_protocol.h. Flocked by the shim as long as it
+//                        lives. Renamed into place once it holds the StartTask
+//   free.N               cut files of forgotten tasks, used for later ones: to delete and create one for each task
 //                        makes ext4 search for inodes that were not used lately
-//   logs/<task>/stdout, stderr   stay when the task is forgotten; the oldest go when there are too many
+//   logs/<task>.out, <task>.err   stay when the task is forgotten; the oldest go when there are too many
 // What is written here is not synced: after a power cut no task runs any more, and a task that is unknown then never
 // was acknowledged as ended.
 #pragma once
@@ -29,7 +29,7 @@ namespace sinew::launcher {
 
 class Spool {
  public:
-  static constexpr std::size_t kMaxLogFolders = 20'000;
+  static constexpr std::size_t kMaxLogs = 20'000;
 
   // Makes the folders. FAILED_PRECONDITION when another launcher holds it or another user could write to it.
   static absl::StatusOr<Spool> Open(const std::string& dir);
@@ -45,6 +45,8 @@ class Spool {
 
   // Makes the task's file; its descriptor, locked. Failing, leaves nothing.
   absl::StatusOr<UniqueFd> Create(const std::string& task, const std::string& start_task);
+  // Adds the ShimTask to it. Failing, the file is of no use.
+  static absl::Status AddShimTask(int file, std::size_t start_size, const std::string& image);
   absl::StatusOr<std::string> ReadTask(const std::string& task) const;
 
   struct Logs {
@@ -72,7 +74,7 @@ class Spool {
   std::string dir_;
   std::string id_;
   UniqueFd lock_;
-  std::deque<std::string> log_folders_;  // oldest first
+  std::deque<std::string> logged_;  // oldest first
   std::vector<std::string> free_;        // paths
   std::uint64_t last_free_ = 0;
 };

@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/launcher/task_image.h"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include "agent/launcher/shim_protocol.h"
-#include "base/errno_status.h"
 
 namespace sinew::launcher {
 
-absl::StatusOr<UniqueFd> MakeTaskImage(const v1::StartTask& start, const User& user, const TaskGroup& group,
-                                       const std::string& task_id, std::uint64_t serial, std::uint32_t flags) {
+std::string MakeTaskImage(const v1::StartTask& start, const User& user, const TaskGroup& group,
+                          const std::string& task_id, std::uint64_t serial, std::uint32_t flags) {
   ShimTask head = {kTaskMagic, serial, flags, start.uid(), user.gid};
   head.n_groups = static_cast<std::uint32_t>(user.groups.size());
   head.n_cpus = static_cast<std::uint32_t>(start.cpus_size());
@@ -38,11 +34,7 @@ absl::StatusOr<UniqueFd> MakeTaskImage(const v1::StartTask& start, const User& u
   image += numbers;
   image += words;
   image += env;
-  UniqueFd fd(::memfd_create("sinew-task", MFD_CLOEXEC));
-  if (!fd.valid()) return ErrnoStatus("make", "a memory file");
-  if (::write(fd.get(), image.data(), image.size()) != static_cast<ssize_t>(image.size()))
-    return ErrnoStatus("write", "a memory file", errno != 0 ? errno : ENOMEM);
-  return fd;
+  return image;
 }
 
 }  // namespace sinew::launcher

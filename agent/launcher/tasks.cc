@@ -40,7 +40,9 @@ Tasks::Tasks(Options options, Spool spool, Cgroups cgroups, EventLoop& loop, Lis
       spool_(std::move(spool)),
       cgroups_(std::move(cgroups)),
       loop_(loop),
-      listener_(std::move(listener)) {}
+      listener_(std::move(listener)),
+      shims_(options_.shim, spool_.File(std::string(kMaxTaskName, '0')).size(), loop_,
+             [this](const ForkReply& reply) { OnForked(reply); }) {}
 
 absl::Status Tasks::Open() {
   int ends[2];
@@ -51,6 +53,7 @@ absl::Status Tasks::Open() {
   ::fcntl(ends[0], F_SETPIPE_SZ, 1 << 20);
   null_.reset(::open("/dev/null", O_RDWR | O_CLOEXEC));
   if (!null_.valid()) return ErrnoStatus("open", "/dev/null");
+  shims_.SetDescriptors(null_.get(), report_write_.get());
   RETURN_IF_ERROR(loop_.Add(report_read_.get(), EPOLLIN, [this](std::uint32_t) { OnReports(); }));
   ASSIGN_OR_RETURN(const std::vector<std::string> names, spool_.Tasks());
   for (const std::string& name : names) TakeUp(name, 0);
@@ -127,17 +130,21 @@ void Tasks::Start(const v1::StartTask& start, std::uint64_t asker, Answer answer
   task.serial = ++last_serial_;
   task.asker = asker;
   task.answer = std::move(answer);
-  const absl::Status status = Launch(task, start, *user);
-  if (status.ok()) {
-    ++running_;
-    by_serial_[task.serial] = start.task();
-    return;
-  }
-  spdlog::error("task={} cannot be started: {}", start.task(), std::string(status.message()));
+  ++running_;
+  by_serial_[task.serial] = start.task();
+  if (const absl::Status status = Launch(task, start, *user); !status.ok()) CannotStart(start.task(), status);
+}
+
+void Tasks::CannotStart(const std::string& name, const absl::Status& status) {
+  spdlog::error("task={} cannot be started: {}", name, std::string(status.message()));
+  Task& task = tasks_.at(name);
   RemoveGroup(task.group);
+  spool_.Remove(name);
+  --running_;
+  by_serial_.erase(task.serial);
   const Answer tell = std::move(task.answer);
-  tasks_.erase(start.task());
-  tell(status);
+  tasks_.erase(name);
+  if (tell) tell(status);
 }
 
 absl::Status Tasks::Launch(Task& task, const v1::StartTask& start, const User& user) {
@@ -145,36 +152,47 @@ absl::Status Tasks::Launch(Task& task, const v1::StartTask& start, const User& u
   const std::string id = spool_.TaskId(name);
   std::string text;
   start.SerializeToString(&text);
-  ASSIGN_OR_RETURN(UniqueFd lock, spool_.Create(name, text));
-  absl::Status status = [&]() -> absl::Status {
-    Spool::Logs logs;
-    if (start.stdout_path().empty() || start.stderr_path().empty()) {
-      ASSIGN_OR_RETURN(logs, spool_.OpenLogs(name, options_.set_ids ? start.uid() : static_cast<uid_t>(-1),
-                                             options_.log_group));
+  ASSIGN_OR_RETURN(const UniqueFd file, spool_.Create(name, text));
+  Spool::Logs logs;
+  if (start.stdout_path().empty() || start.stderr_path().empty()) {
+    ASSIGN_OR_RETURN(logs, spool_.OpenLogs(name, options_.set_ids ? start.uid() : static_cast<uid_t>(-1),
+                                           options_.log_group));
+  }
+  task.group = cgroups_.Make(id, start.memory_bytes());
+  static const bool shielded = IsShielded();
+  const std::uint32_t flags = (options_.set_ids ? kSetIds : 0u) | (shielded ? kResetOomScore : 0u);
+  RETURN_IF_ERROR(
+      Spool::AddShimTask(file.get(), text.size(), MakeTaskImage(start, user, task.group, id, task.serial, flags)));
+  task.asked = true;
+  return shims_.Ask(task.serial, spool_.File(name),
+                    {file.get(), start.stdout_path().empty() ? logs.out.get() : null_.get(),
+                     start.stderr_path().empty() ? logs.err.get() : null_.get()});
+}
+
+void Tasks::OnForked(const ForkReply& reply) {
+  if (reply.pid == -1) {
+    std::vector<std::string> unknown;
+    for (const auto& [name, task] : tasks_)
+      if (task.asked) unknown.push_back(name);
+    // By the lock of its file, as those of a launcher before this one.
+    for (const std::string& name : unknown) {
+      tasks_.at(name).asked = false;
+      TakeUp(name, 1);
     }
-    task.group = cgroups_.Make(id, start.memory_bytes());
-    static const bool shielded = IsShielded();
-    const std::uint32_t flags = (options_.set_ids ? kSetIds : 0u) | (shielded ? kResetOomScore : 0u);
-    ASSIGN_OR_RETURN(const UniqueFd image, MakeTaskImage(start, user, task.group, id, task.serial, flags));
-    static const std::vector<std::string> no_env;
-    SpawnOptions spawn;
-    spawn.program = options_.shim;
-    spawn.argv = {"sinew-shim", spool_.File(name)};
-    spawn.env = &no_env;
-    spawn.fds = {{null_.get(), 0},
-                 {start.stdout_path().empty() ? logs.out.get() : null_.get(), 1},
-                 {start.stderr_path().empty() ? logs.err.get() : null_.get(), 2},
-                 {image.get(), kTaskFd},
-                 {report_write_.get(), kReportFd},
-                 {lock.get(), kLockFd}};
-    spawn.new_session = true;
-    spawn.block_signals = true;
-    ASSIGN_OR_RETURN(Spawned spawned, Spawn(spawn));
-    task.pidfd = std::move(spawned.pidfd);
-    return Watch(task);
-  }();
-  if (!status.ok()) spool_.Remove(name);
-  return status;
+    return;
+  }
+  const auto it = by_serial_.find(reply.serial);
+  if (it == by_serial_.end()) return;
+  const std::string name = it->second;
+  Task& task = tasks_.at(name);
+  task.asked = false;
+  absl::Status status = reply.pid > 0 ? absl::OkStatus() : ErrnoStatus("fork a shim for", name, reply.error);
+  if (status.ok()) {
+    // Our child, and not reaped yet, so its number still means it.
+    task.pidfd.reset(static_cast<int>(::syscall(SYS_pidfd_open, reply.pid, 0)));
+    status = task.pidfd.valid() ? Watch(task) : ErrnoStatus("watch the shim of", name);
+  }
+  if (!status.ok()) CannotStart(name, status);
 }
 
 absl::Status Tasks::Watch(Task& task) {
@@ -213,7 +231,6 @@ void Tasks::OnShimGone(const std::string& name) {
   siginfo_t info = {};
   ::waitid(P_PIDFD, static_cast<id_t>(task.pidfd.get()), &info, WEXITED | WNOHANG);  // not of adopted ones: no child
   task.pidfd.reset();
-  by_serial_.erase(task.serial);
   if (task.report.magic == 0) {
     if (const auto status = spool_.ReadStatus(name); status.has_value()) task.report = *status;
   }
@@ -259,6 +276,7 @@ void Tasks::Finish(Task& task, const ShimReport& report) {
   state.set_cpu_ns(report.cpu_ns);
   state.set_peak_memory_bytes(report.peak_memory_bytes);
   --running_;
+  by_serial_.erase(task.serial);
   spdlog::debug("task={} ended exit={} signal={}", state.task(), report.exit_code, report.signal);
   if (task.answer) {
     const Answer answer = std::move(task.answer);
@@ -282,8 +300,8 @@ absl::StatusOr<v1::TaskState> Tasks::Stop(const v1::StopTask& stop) {
   if (it == tasks_.end()) return absl::NotFoundError("no task " + stop.task());
   Task& task = it->second;
   if (!task.pidfd.valid()) {
-    // Ended, being ended, or adopted in the moment in which its shim begins.
-    if (task.state.running() && task.adopted)
+    // Ended, being ended, or its shim just begins.
+    if (task.state.running() && (task.adopted || task.asked))
       loop_.After(10, [this, stop] { Stop(stop).status().IgnoreError(); });
     return task.state;
   }

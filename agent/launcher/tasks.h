@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "agent/launcher/cgroups.h"
 #include "agent/launcher/event_loop.h"
+#include "agent/launcher/shim_server.h"
 #include "agent/launcher/spool.h"
 #include "agent/launcher/users.h"
 #include "agent/launcher/validate.h"
@@ -53,6 +54,7 @@ class Tasks {
  private:
   struct Task {
     v1::TaskState state;
+    bool asked = false;  // the fork server, and nothing heard yet
     std::string note;
     std::uint64_t serial = 0;
     UniqueFd pidfd;  // of the shim
@@ -65,6 +67,8 @@ class Tasks {
 
   absl::Status Launch(Task& task, const v1::StartTask& start, const User& user);
   absl::Status Watch(Task& task);
+  void OnForked(const ForkReply& reply);
+  void CannotStart(const std::string& name, const absl::Status& status);
   void TakeUp(const std::string& name, int tries);
   void FindMainPid(const std::string& name);
   void OnReports();
@@ -79,6 +83,7 @@ class Tasks {
   EventLoop& loop_;
   Listener listener_;
   Users users_;
+  ShimServer shims_;
   std::map<std::string, Task> tasks_;
   std::map<std::uint64_t, std::string> by_serial_;  // of running ones started by this process
   std::uint64_t last_serial_ = 0;

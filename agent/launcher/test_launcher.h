@@ -167,8 +167,8 @@ class TestLauncher {
     if (!reply.error().empty()) throw std::runtime_error(reply.error());
     return WaitEnd(task.task());
   }
-  std::string Output(const std::string& task, const char* name = "stdout") {
-    return ReadFile(spool() + "/logs/" + task + "/" + name).value_or("");
+  std::string Output(const std::string& task, const char* name = "out") {
+    return ReadFile(spool() + "/logs/" + task + "." + name).value_or("");
   }
   // Live processes of this launcher's tasks.
   std::vector<pid_t> Processes() const {
@@ -183,7 +183,7 @@ class TestLauncher {
     std::vector<pid_t> pids;
     for (const std::string& pid : Pids()) {
       const auto line = ReadFile("/proc/" + pid + "/cmdline", 1 << 20);
-      if (line.ok() && line->rfind("sinew-shim", 0) == 0 && line->find(spool()) != std::string::npos)
+      if (line.ok() && line->rfind("sinew-shim" + std::string(1, '\0') + spool(), 0) == 0)
         pids.push_back(std::atoi(pid.c_str()));
     }
     return pids;

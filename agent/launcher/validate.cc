@@ -49,7 +49,7 @@ bool Has(const std::vector<gid_t>& groups, gid_t gid) {
 }  // namespace
 
 bool IsTaskName(const std::string& name) {
-  if (name.size() > 60) return false;
+  if (name.size() > kMaxTaskName) return false;
   int parts = 0;
   bool digit = false;
   for (const char c : name + ".") {

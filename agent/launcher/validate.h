@@ -16,7 +16,9 @@ namespace sinew::launcher {
 
 inline constexpr std::size_t kMaxNote = 64 << 10;
 
-// "<job>.<run>.<rank>": three numbers, 60 bytes at most.
+inline constexpr std::size_t kMaxTaskName = 60;
+
+// "<job>.<run>.<rank>": three numbers, kMaxTaskName bytes at most.
 bool IsTaskName(const std::string& name);
 
 struct StartRules {
