@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "agent/launcher/shim_child.h"
+#include "agent/launcher/shim_syscall.h"
 #include "agent/launcher/shim_tree.h"
 
 namespace sinew::launcher {
@@ -34,6 +35,15 @@ std::int64_t BootNs() {
 [[noreturn]] void Die(const char* what) {
   dprintf(STDERR_FILENO, "sinew-shim: %s: %s\n", what, strerrordesc_np(errno));
   _exit(1);
+}
+
+// A child that has become the user must not be a way for the user into our memory. The kernel sees to that by making
+// memory "not dumpable" at the change of user, unless it was told to dump all the same.
+bool MayShareMemory(const ShimTask& task) {
+  if (!SINEW_SHARED_FORK) return false;
+  if (!(task.flags & kSetIds)) return true;
+  char text[16];
+  return ReadSmall("/proc/sys/fs/suid_dumpable", text, sizeof(text)) > 0 && text[0] != '1';
 }
 
 TaskView MapTask() {
@@ -74,25 +84,51 @@ TaskView MapTask() {
   return view;
 }
 
-// Forks, right into the cgroup where the kernel can: moving a process later makes every fork of the machine wait.
-int Fork(const TaskView& view, bool* join) {
-  *join = false;
-  if (view.cgroup_v2[0] == '\0') return fork();
-  const int folder = open(view.cgroup_v2, O_PATH | O_DIRECTORY | O_CLOEXEC);
+// What a child that shares our memory is started with.
+struct Child {
+  const TaskView* view;
+  int shim_pid;
+  int error_fd;
+};
+
+alignas(16) char child_stack[64 << 10];
+
+void RunChild(void* data) {
+  const Child* child = static_cast<const Child*>(data);
+  BecomeTask(*child->view, child->shim_pid, false, child->error_fd);
+}
+
+// Starts the child, right into the cgroup where the kernel can: moving a process later makes every fork of the machine
+// wait. Where it may, the child shares our memory until it executes the task, as with vfork, but we go on: a file
+// system that hangs it does not hang us. To copy the memory and take it down again costs as much as all else here.
+int Fork(const TaskView& view, const Child& child) {
+  clone_args args = {};
+  args.exit_signal = SIGCHLD;
+  const bool grouped = view.cgroup_v2[0] != '\0';
+  const int folder = grouped ? open(view.cgroup_v2, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
   if (folder >= 0) {
-    clone_args args = {};
-    args.flags = CLONE_INTO_CGROUP;
-    args.exit_signal = SIGCHLD;
+    args.flags |= CLONE_INTO_CGROUP;
     args.cgroup = static_cast<std::uint64_t>(folder);
-    const long pid = syscall(SYS_clone3, &args, sizeof(args));
-    if (pid >= 0) {
-      if (pid > 0) close(folder);
+  }
+  if (MayShareMemory(*view.task) && (folder >= 0 || !grouped)) {
+    clone_args shared = args;
+    shared.flags |= CLONE_VM;
+    shared.stack = reinterpret_cast<std::uint64_t>(child_stack);
+    shared.stack_size = sizeof(child_stack);
+    static Child kept;  // outlives this call
+    kept = child;
+    const long pid = RawClone(&shared, RunChild, &kept);
+    if (pid > 0) {
+      if (folder >= 0) close(folder);
       return static_cast<int>(pid);
     }
-    close(folder);
   }
-  *join = true;
-  return fork();
+  long pid = folder >= 0 ? syscall(SYS_clone3, &args, sizeof(args)) : -1;
+  const bool join = grouped && pid < 0;
+  if (pid < 0) pid = fork();
+  if (pid == 0) BecomeTask(view, child.shim_pid, join, child.error_fd);
+  if (folder >= 0) close(folder);
+  return static_cast<int>(pid);
 }
 
 class Shim {
@@ -115,9 +151,7 @@ class Shim {
     if (signal_fd_ < 0 || pipe2(ends, O_CLOEXEC) != 0) Die("make descriptors");
     const int self = getpid();
     report_.started_boot_ns = BootNs();
-    bool join;
-    const int pid = Fork(view_, &join);
-    if (pid == 0) BecomeTask(view_, self, join, ends[1]);
+    const int pid = Fork(view_, {&view_, self, ends[1]});
     if (pid < 0) {
       snprintf(report_.error, sizeof(report_.error), "fork: %s", strerrordesc_np(errno));
       report_.kind = kNeverStarted;

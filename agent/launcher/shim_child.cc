@@ -3,63 +3,75 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "agent/launcher/shim_tree.h"
+#include "agent/launcher/shim_syscall.h"
 
 namespace sinew::launcher {
 namespace {
 
-[[noreturn]] void Fail(int error_fd, const char* what, const char* path, int error) {
+[[noreturn]] void Exit(int status) {
+  for (;;) Raw(SYS_exit_group, status);
+}
+
+[[noreturn]] void Fail(int error_fd, const char* what, const char* path, long error) {
   char text[sizeof(ShimReport::error)];
-  snprintf(text, sizeof(text), "%s %.900s: %s", what, path, strerrordesc_np(error));
-  if (write(error_fd, text, strlen(text)) < 0) _exit(126);
-  _exit(127);
+  const int length = snprintf(text, sizeof(text), "%s %.900s: %s", what, path, strerrordesc_np(static_cast<int>(-error)));
+  Exit(Raw(SYS_write, error_fd, Word(text), length) < 0 ? 126 : 127);
+}
+
+void Must(long result, int error_fd, const char* what, const char* path) {
+  if (result < 0) Fail(error_fd, what, path, result);
 }
 
 // Opened as the user, with the user's rights. Not blocking: a FIFO without a reader is an error, not a wait.
-int OpenOutput(const char* path, int error_fd) {
-  const int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_CLOEXEC | O_NOCTTY, 0666);
-  if (fd < 0) Fail(error_fd, "output", path, errno);
-  fcntl(fd, F_SETFL, O_WRONLY | O_APPEND);
-  return fd;
+void OpenOutput(const char* path, int target, int error_fd) {
+  const long fd = Raw(SYS_openat, AT_FDCWD, Word(path),
+                      O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_CLOEXEC | O_NOCTTY, 0666);
+  Must(fd, error_fd, "output", path);
+  Raw(SYS_fcntl, fd, F_SETFL, O_WRONLY | O_APPEND);
+  Raw(SYS_dup3, fd, target, 0);
+}
+
+bool Put(const char* path, const char* text) {
+  const long fd = Raw(SYS_openat, AT_FDCWD, Word(path), O_WRONLY | O_CLOEXEC);
+  if (fd < 0) return false;
+  const long length = static_cast<long>(strlen(text));
+  const long written = Raw(SYS_write, fd, Word(text), length);
+  Raw(SYS_close, fd);
+  return written == length;
 }
 
 void Join(const char* folder) {
   char path[4200];
   snprintf(path, sizeof(path), "%s/cgroup.procs", folder);
-  WriteSmall(path, "0");
+  Put(path, "0");
 }
 
 [[noreturn]] void Execute(const TaskView& view, int error_fd) {
   const char* name = view.argv[0];
-  if (strchr(name, '/') != nullptr) {
-    execve(name, view.argv, view.env);
-    Fail(error_fd, "exec", name, errno);
-  }
+  if (strchr(name, '/') != nullptr) Fail(error_fd, "exec", name, Raw(SYS_execve, Word(name), Word(view.argv), Word(view.env)));
   const char* path = "/usr/local/bin:/usr/bin:/bin";
   for (char** e = view.env; *e != nullptr; ++e)
     if (strncmp(*e, "PATH=", 5) == 0) path = *e + 5;
-  int error = ENOENT;
+  long error = -ENOENT;
   for (;;) {
     const char* end = strchrnul(path, ':');
     char file[4200];
     const int length = static_cast<int>(end - path);
     snprintf(file, sizeof(file), "%.*s%s%.2000s", length, path, length > 0 ? "/" : "./", name);
-    execve(file, view.argv, view.env);
+    const long result = Raw(SYS_execve, Word(file), Word(view.argv), Word(view.env));
     // One that may not be executed does not hide a later one, but is what is told when there is none.
-    if (errno != ENOENT && errno != ENOTDIR) {
-      if (errno != EACCES) Fail(error_fd, "exec", file, errno);
-      error = EACCES;
+    if (result != -ENOENT && result != -ENOTDIR) {
+      if (result != -EACCES) Fail(error_fd, "exec", file, result);
+      error = -EACCES;
     }
     if (*end == '\0') break;
     path = end + 1;
@@ -71,43 +83,41 @@ void Join(const char* folder) {
 
 void BecomeTask(const TaskView& view, int shim_pid, bool join_v2, int error_fd) {
   const ShimTask& task = *view.task;
-  setsid();
+  Raw(SYS_setsid);
   if (join_v2) Join(view.cgroup_v2);
   if (view.cgroup_v1[0] != '\0') Join(view.cgroup_v1);
-  if (task.flags & kResetOomScore) WriteSmall("/proc/self/oom_score_adj", "0");
+  if (task.flags & kResetOomScore) Put("/proc/self/oom_score_adj", "0");
   if (task.n_cpus > 0) {
     cpu_set_t set;
     CPU_ZERO(&set);
     for (unsigned i = 0; i < task.n_cpus; ++i) CPU_SET(view.cpus[i], &set);
-    if (sched_setaffinity(0, sizeof(set), &set) != 0) Fail(error_fd, "bind to", "cpus", errno);
+    Must(Raw(SYS_sched_setaffinity, 0, sizeof(set), Word(&set)), error_fd, "bind to", "cpus");
   }
   const rlimit no_core = {0, 0};
-  setrlimit(RLIMIT_CORE, &no_core);
+  Raw(SYS_prlimit64, 0, RLIMIT_CORE, Word(&no_core), 0);
   if (task.flags & kSetIds) {
-    if (setgroups(task.n_groups, view.groups) != 0 || setresgid(task.gid, task.gid, task.gid) != 0 ||
-        setresuid(task.uid, task.uid, task.uid) != 0)
-      Fail(error_fd, "become", "the user", errno);
-    if (getuid() != task.uid || geteuid() != task.uid || getegid() != task.gid)
-      Fail(error_fd, "become", "the user", EPERM);
+    Must(Raw(SYS_setgroups, task.n_groups, Word(view.groups)), error_fd, "become", "the user");
+    Must(Raw(SYS_setresgid, task.gid, task.gid, task.gid), error_fd, "become", "the user");
+    Must(Raw(SYS_setresuid, task.uid, task.uid, task.uid), error_fd, "become", "the user");
+    if (Raw(SYS_getuid) != task.uid || Raw(SYS_geteuid) != task.uid || Raw(SYS_getegid) != task.gid)
+      Fail(error_fd, "become", "the user", -EPERM);
   }
-  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) Fail(error_fd, "set", "no_new_privs", errno);
+  Must(Raw(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1), error_fd, "set", "no_new_privs");
   // After the change of user, which clears it. Without a shim nobody would see how the task ends.
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != shim_pid) _exit(126);
-  umask(022);
-  int out = STDOUT_FILENO;
-  if (view.stdout_path[0] != '\0') dup2(out = OpenOutput(view.stdout_path, error_fd), STDOUT_FILENO);
+  Raw(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL);
+  if (Raw(SYS_getppid) != shim_pid) Exit(126);
+  Raw(SYS_umask, 022);
+  if (view.stdout_path[0] != '\0') OpenOutput(view.stdout_path, STDOUT_FILENO, error_fd);
   if (view.stderr_path[0] != '\0') {
-    if (strcmp(view.stderr_path, view.stdout_path) != 0) out = OpenOutput(view.stderr_path, error_fd);
-    dup2(out, STDERR_FILENO);
+    if (strcmp(view.stderr_path, view.stdout_path) == 0) Raw(SYS_dup3, STDOUT_FILENO, STDERR_FILENO, 0);
+    else OpenOutput(view.stderr_path, STDERR_FILENO, error_fd);
   }
-  if (chdir(view.workdir) != 0) Fail(error_fd, "workdir", view.workdir, errno);
-  // The launcher's handlers were reset when the shim was spawned, but for the two that are glibc's own.
+  Must(Raw(SYS_chdir, Word(view.workdir)), error_fd, "workdir", view.workdir);
+  // The launcher's handlers were reset when the fork server was spawned, but for the two that are glibc's own.
   const unsigned long by_default[4] = {};
-  for (int internal = 32; internal <= 33; ++internal) syscall(SYS_rt_sigaction, internal, by_default, nullptr, 8);
-  sigset_t none;
-  sigemptyset(&none);
-  sigprocmask(SIG_SETMASK, &none, nullptr);
+  for (int internal = 32; internal <= 33; ++internal) Raw(SYS_rt_sigaction, internal, Word(by_default), 0, 8);
+  const unsigned long none = 0;
+  Raw(SYS_rt_sigprocmask, SIG_SETMASK, Word(&none), 0, 8);
   Execute(view, error_fd);
 }
 
