@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <fstream>
 #include <random>
+#include <set>
 
 #include "agent/launcher/packet.h"
 #include "agent/launcher/test_launcher.h"
@@ -210,6 +211,58 @@ void ExpectLost(bool launcher_away, const std::string& flag) {
   ASSERT_TRUE(Eventually([&] { return one.List().tasks(0).status_lost(); }));
   EXPECT_TRUE(one.Processes().empty());
   EXPECT_FALSE(one.List().tasks(0).running());
+}
+
+pid_t ForkServerOf(const TestLauncher& one) {
+  for (const std::string& pid : Pids()) {
+    const auto line = ReadFile("/proc/" + pid + "/cmdline", 1 << 20);
+    const auto stat = ReadFile("/proc/" + pid + "/stat", 4096);
+    if (line.ok() && stat.ok() && line->rfind("sinew-shim-server", 0) == 0 &&
+        stat->find(") S " + std::to_string(one.pid()) + " ") != std::string::npos)
+      return std::atoi(pid.c_str());
+  }
+  return 0;
+}
+
+TEST(Launcher, TheForkServerMayBeKilledAtAnyTime) {
+  TestLauncher one;
+  one.Start(one.Task("1.1.0", {"sh", "-c", "until [ -e go ]; do sleep 0.02; done; exit 7"}));
+  ASSERT_GT(ForkServerOf(one), 0);
+  ::kill(ForkServerOf(one), SIGKILL);
+  EXPECT_EQ(one.Run(one.Task("1.1.1", {"sh", "-c", "exit 3"})).exit_code(), 3) << "another serves";
+  std::ofstream(one.work() + "/go").flush();
+  EXPECT_EQ(one.WaitEnd("1.1.0").exit_code(), 7) << "what it forked goes on";
+
+  // While tasks are asked for: each runs once.
+  std::mt19937 random(1);
+  for (int i = 0; i < 200; ++i) {
+    v1::LauncherRequest request;
+    request.set_id(1'000'000 + i);
+    *request.mutable_start() = one.Task(std::to_string(i) + ".2.0", {"sh", "-c", "echo ran >> ran." + std::to_string(i)});
+    ASSERT_TRUE(one.client().Send(request).ok());
+    if (random() % 20 == 0) {
+      if (const pid_t pid = ForkServerOf(one); pid > 0) ::kill(pid, SIGKILL);
+    }
+  }
+  for (std::set<std::string> ended; ended.size() < 200;) {
+    const v1::LauncherReply reply = one.Next();
+    ASSERT_EQ(reply.error(), "");
+    for (const auto& state : reply.tasks()) {
+      if (state.running() || !ended.insert(state.task()).second) continue;
+      const std::string ran =
+          ReadFile(one.work() + "/ran." + state.task().substr(0, state.task().find('.'))).value_or("");
+      EXPECT_TRUE(!state.status_lost() && state.exit_code() == 0 && ran == "ran\n") << state.DebugString() << ran;
+    }
+  }
+  EXPECT_TRUE(Eventually([&] { return one.Shims().empty(); }));
+}
+
+TEST(Launcher, AShimShowsWhoseItIs) {
+  TestLauncher one;
+  one.Start(one.Task("1.1.0", {"sleep", "1000"}));
+  ASSERT_EQ(one.Shims().size(), 1u);
+  const auto line = ReadFile("/proc/" + std::to_string(one.Shims()[0]) + "/cmdline", 1 << 20);
+  EXPECT_EQ(line.value_or("").find(std::string("sinew-shim\0", 11) + one.spool() + "/1.1.0" + '\0'), 0u);
 }
 
 TEST(Launcher, AKilledShimMeansALostStatusAndNothingLeft) {

@@ -57,7 +57,8 @@ void Join(const char* folder) {
 
 [[noreturn]] void Execute(const TaskView& view, int error_fd) {
   const char* name = view.argv[0];
-  if (strchr(name, '/') != nullptr) Fail(error_fd, "exec", name, Raw(SYS_execve, Word(name), Word(view.argv), Word(view.env)));
+  if (strchr(name, '/') != nullptr)
+    Fail(error_fd, "exec", name, Raw(SYS_execve, Word(name), Word(view.argv), Word(view.env)));
   const char* path = "/usr/local/bin:/usr/bin:/bin";
   for (char** e = view.env; *e != nullptr; ++e)
     if (strncmp(*e, "PATH=", 5) == 0) path = *e + 5;

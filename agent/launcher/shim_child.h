@@ -19,8 +19,9 @@ struct TaskView {
   char** env;
 };
 
-// Called in the new process, which may share its memory with the shim: only its stack is its own. Becomes the user and executes the program. Failing, writes "<what> <path>: <errno text>"
-// to error_fd (close-on-exec, so its end of file means success) and exits. join_v2: not yet in its v2 cgroup.
+// Called in the new process, which may share its memory with the shim: only its stack is its own. Becomes the user and
+// executes the program. Failing, writes "<what> <path>: <errno text>" to error_fd (close-on-exec, so its end of file
+// means success) and exits. join_v2: not yet in its v2 cgroup.
 [[noreturn]] void BecomeTask(const TaskView& view, int shim_pid, bool join_v2, int error_fd);
 
 }  // namespace sinew::launcher

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // sinew-shim: a fork server. The launcher starts one; it forks a shim for each task asked for, which is then the
-// launcher's child and has nothing more to do with this process. It ends when the launcher does. argv: "sinew-shim-server",
-// and room in which a shim writes its own arguments: "sinew-shim <spool>/<task>".
+// launcher's child and has nothing more to do with this process. It ends when the launcher does. argv:
+// "sinew-shim-server", and room in which a shim writes its own arguments: "sinew-shim <spool>/<task>".
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sched.h>

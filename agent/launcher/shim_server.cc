@@ -75,13 +75,9 @@ absl::Status ShimServer::Ask(std::uint64_t serial, const std::string& path, cons
   head->cmsg_len = CMSG_LEN(sizeof(files));
   std::memcpy(CMSG_DATA(head), &files, sizeof(files));
   if (::sendmsg(socket_.get(), &message, MSG_NOSIGNAL) >= 0) return absl::OkStatus();
-  const absl::Status status = ErrnoStatus("reach the fork server, sinew-shim, for", path);
-  // It ended since the last task: what it still said is read, and the next one asked.
-  if (errno != EPIPE && errno != ECONNRESET) return status;
-  OnReady();
-  if (socket_.valid()) return status;
-  RETURN_IF_ERROR(Run());
-  return ::sendmsg(socket_.get(), &message, MSG_NOSIGNAL) >= 0 ? absl::OkStatus() : status;
+  // One that has ended is dealt with in its turn, when the event loop hears of it.
+  if (errno == EPIPE || errno == ECONNRESET) return absl::OkStatus();
+  return ErrnoStatus("reach the fork server, sinew-shim, for", path);
 }
 
 void ShimServer::OnReady() {

@@ -18,8 +18,8 @@ namespace sinew::launcher {
 
 class ShimServer {
  public:
-  // Gets each shim that was forked (or error, an errno), or pid -1, serial 0 once when the server ended: which of the
-  // shims asked for and not yet told of there are is then unknown.
+  // Gets each shim that was forked (or error, an errno); pid -1, serial 0 when the server ended: which of the shims asked
+  // for and not yet told of there are is then unknown. It may ask again at once.
   using Listener = std::function<void(const ForkReply& reply)>;
 
   // program: the path of sinew-shim. room: the longest path of a task's file. null, report: descriptors that outlive
@@ -27,8 +27,8 @@ class ShimServer {
   ShimServer(std::string program, std::size_t room, EventLoop& loop, Listener listener);
   ~ShimServer();
 
-  // Takes copies of the descriptors. UNAVAILABLE when the server does not take it within seconds, or whatever kept it
-  // from being started; then nothing was forked.
+  // Takes copies of the descriptors; path for people to see. Fails when the server cannot be started or takes nothing
+  // for seconds; then nothing was forked.
   struct Files {
     int file, out, err;
   };

@@ -28,6 +28,9 @@ namespace {
 constexpr int kMaxRounds = 1500;
 constexpr std::int64_t kRoundMs = 20;
 
+// Of the fork server, which may be killed at any time, for one task.
+constexpr int kMaxAsks = 20;
+
 bool IsShielded() {
   const auto score = ReadFile("/proc/self/oom_score_adj", 64);
   return score.ok() && !score->empty() && (*score)[0] == '-';
@@ -164,6 +167,7 @@ absl::Status Tasks::Launch(Task& task, const v1::StartTask& start, const User& u
   RETURN_IF_ERROR(
       Spool::AddShimTask(file.get(), text.size(), MakeTaskImage(start, user, task.group, id, task.serial, flags)));
   task.asked = true;
+  ++task.asks;
   return shims_.Ask(task.serial, spool_.File(name),
                     {file.get(), start.stdout_path().empty() ? logs.out.get() : null_.get(),
                      start.stderr_path().empty() ? logs.err.get() : null_.get()});
@@ -174,11 +178,7 @@ void Tasks::OnForked(const ForkReply& reply) {
     std::vector<std::string> unknown;
     for (const auto& [name, task] : tasks_)
       if (task.asked) unknown.push_back(name);
-    // By the lock of its file, as those of a launcher before this one.
-    for (const std::string& name : unknown) {
-      tasks_.at(name).asked = false;
-      TakeUp(name, 1);
-    }
+    for (const std::string& name : unknown) AskAgain(name);
     return;
   }
   const auto it = by_serial_.find(reply.serial);
@@ -192,6 +192,24 @@ void Tasks::OnForked(const ForkReply& reply) {
     task.pidfd.reset(static_cast<int>(::syscall(SYS_pidfd_open, reply.pid, 0)));
     status = task.pidfd.valid() ? Watch(task) : ErrnoStatus("watch the shim of", name);
   }
+  if (!status.ok()) CannotStart(name, status);
+}
+
+void Tasks::AskAgain(const std::string& name) {
+  Task& task = tasks_.at(name);
+  task.asked = false;
+  ShimRecord record;
+  // The lock of its file tells, as of those of a launcher before this one: a shim records itself before it forks.
+  if (spool_.Probe(name, &record) != Spool::Shim::kGone || record.magic != 0) return TakeUp(name, 1);
+  const auto text = spool_.ReadTask(name);
+  v1::StartTask start;
+  if (task.asks >= kMaxAsks)
+    return CannotStart(name, absl::UnavailableError("the fork server, sinew-shim, ended each time"));
+  if (!text.ok() || !start.ParseFromString(*text)) return CannotStart(name, absl::DataLossError("its file was damaged"));
+  const auto user = CheckStart(start, options_.rules, users_);
+  RemoveGroup(task.group);
+  spool_.Remove(name);
+  const absl::Status status = user.ok() ? Launch(task, start, *user) : user.status();
   if (!status.ok()) CannotStart(name, status);
 }
 

@@ -55,6 +55,7 @@ class Tasks {
   struct Task {
     v1::TaskState state;
     bool asked = false;  // the fork server, and nothing heard yet
+    int asks = 0;
     std::string note;
     std::uint64_t serial = 0;
     UniqueFd pidfd;  // of the shim
@@ -68,6 +69,7 @@ class Tasks {
   absl::Status Launch(Task& task, const v1::StartTask& start, const User& user);
   absl::Status Watch(Task& task);
   void OnForked(const ForkReply& reply);
+  void AskAgain(const std::string& name);
   void CannotStart(const std::string& name, const absl::Status& status);
   void TakeUp(const std::string& name, int tries);
   void FindMainPid(const std::string& name);

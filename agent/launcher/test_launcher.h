@@ -190,6 +190,7 @@ class TestLauncher {
   }
 
   LauncherClient& client() { return *client_; }
+  pid_t pid() const { return pid_; }
   std::string dir() const { return dir_; }
   std::string work() const { return dir_ + "/work"; }
   std::string spool() const { return dir_ + "/spool"; }
