@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <functional>
+#include <set>
 
 #include "base/clock.h"
 #include "base/status_macros.h"
@@ -46,6 +47,52 @@ absl::StatusOr<int> Show(const Options& options, const std::function<absl::Statu
   }
 }
 
+// Waits until the job is in one of `good`, or ended otherwise.
+struct Goal {
+  std::set<v1::JobState> good;
+};
+
+absl::StatusOr<Goal> ParseGoal(const std::string& text) {
+  if (text.empty() || text == "done") return Goal{{v1::COMPLETED}};
+  if (text == "running") return Goal{{v1::RUNNING, v1::COMPLETED}};  // one that ran and is done did run
+  const auto* states = v1::JobState_descriptor();
+  std::vector<std::string> words = {"running", "done"};
+  for (int i = 0; i < states->value_count(); ++i) {
+    if (states->value(i)->number() == 0) continue;
+    words.push_back("state=" + std::string(states->value(i)->name()));
+    if (text == words.back()) return Goal{{static_cast<v1::JobState>(states->value(i)->number())}};
+  }
+  std::string all;
+  for (const std::string& word : words) all += (all.empty() ? "" : ", ") + word;
+  return absl::InvalidArgumentError("--for: \"" + EscapeControl(text) + "\" is none of " + all);
+}
+
+// The job as it was then. DEADLINE_EXCEEDED at `limit` (MonoNs), with its state.
+absl::StatusOr<v1::Job> WaitFor(Client& client, const std::string& name, const Goal& goal, int64_t limit) {
+  v1::Job job;
+  int64_t heard = 0, pause_ms = 100;
+  const auto over = [&] { return heard > 0 && (IsEnd(job.state()) || goal.good.count(job.state()) > 0); };
+  while (!over()) {
+    const int64_t left = limit - MonoNs();
+    const absl::Status status = left <= 0 ? absl::DeadlineExceededError("")
+                                          : client.Watch(name, limit == INT64_MAX ? 0 : left, [&](const v1::Job& news) {
+                                              job = news;
+                                              heard = MonoNs();
+                                              pause_ms = 100;
+                                              return !over();
+                                            });
+    if (over()) break;
+    if (MonoNs() >= limit) return absl::DeadlineExceededError(name + " is still " + StateName(job.state()));
+    // A daemon that was there and went away may be back soon.
+    if (!status.ok() && (status.code() != absl::StatusCode::kUnavailable || heard == 0 || MonoNs() - heard > kPatienceNs)) {
+      return status;
+    }
+    ::usleep(static_cast<useconds_t>(std::clamp<int64_t>((limit - MonoNs()) / 1'000'000, 0, pause_ms) * 1000));
+    pause_ms = std::min<int64_t>(pause_ms * 2, 2000);
+  }
+  return job;
+}
+
 std::string Id(const v1::Job& job) { return job.name().substr(job.name().find('/') + 1); }
 
 }  // namespace
@@ -63,7 +110,17 @@ absl::StatusOr<int> Submit(const Options& options) {
   } else {
     Print(JobPage(job, {}, ViewOf(options)));
   }
-  return kDone;
+  if (!options.wait || options.dry_run) return kDone;
+  const auto ended = WaitFor(client, job.name(), Goal{}, INT64_MAX);
+  if (!ended.ok()) {
+    std::fprintf(stderr, "sinew: %s\n", ErrorLine(ended.status()).c_str());
+    return kFollowFailed;
+  }
+  if (ended->state() != v1::COMPLETED && !ended->reasons().empty()) {
+    std::fprintf(stderr, "sinew: %s %s: %s\n", job.name().c_str(), StateName(ended->state()).c_str(),
+                 ReasonText(ended->reasons(0)).c_str());
+  }
+  return ExitCodeOfJob(*ended);
 }
 
 absl::StatusOr<int> Run(const Options& options) {
@@ -148,42 +205,25 @@ absl::StatusOr<int> Cancel(const Options& options) {
 }
 
 absl::StatusOr<int> Wait(const Options& options) {
+  ASSIGN_OR_RETURN(const Goal goal, ParseGoal(options.wait_for));
   Client client(FindSocket(options));
   const int64_t limit = options.timeout_ns > 0 ? MonoNs() + options.timeout_ns : INT64_MAX;
   int code = kDone;
   for (const std::string& text : options.names) {
     ASSIGN_OR_RETURN(const std::string name, JobName(text));
-    v1::Job job;
-    int64_t heard = 0, pause_ms = 100;
-    while (!IsEnd(job.state())) {
-      const int64_t left = limit - MonoNs();
-      absl::Status status = left <= 0 ? absl::DeadlineExceededError("")
-                                      : client.Watch(name, limit == INT64_MAX ? 0 : left, [&](const v1::Job& news) {
-                                          job = news;
-                                          heard = MonoNs();
-                                          pause_ms = 100;
-                                          return !IsEnd(news.state());
-                                        });
-      if (IsEnd(job.state())) break;
-      if (MonoNs() >= limit) {
-        return absl::DeadlineExceededError(name + " is still " + StateName(job.state()) + " after " +
-                                           FormatDuration(options.timeout_ns));
-      }
-      // A daemon that was there and went away may be back soon.
-      if (!status.ok() && (status.code() != absl::StatusCode::kUnavailable || heard == 0 || MonoNs() - heard > kPatienceNs)) {
-        return status;
-      }
-      ::usleep(static_cast<useconds_t>(std::clamp<int64_t>((limit - MonoNs()) / 1'000'000, 0, pause_ms) * 1000));
-      pause_ms = std::min<int64_t>(pause_ms * 2, 2000);
+    const auto job = WaitFor(client, name, goal, limit);
+    if (job.status().code() == absl::StatusCode::kDeadlineExceeded) {
+      return absl::DeadlineExceededError(std::string(job.status().message()) + " after " + FormatDuration(options.timeout_ns));
     }
+    RETURN_IF_ERROR(job.status());
     if (options.format == Format::kTable || options.format == Format::kWide) {
-      std::string line = name + " " + StateName(job.state());
-      if (job.state() != v1::COMPLETED && !job.reasons().empty()) line += ": " + ReasonText(job.reasons(0));
+      std::string line = name + " " + StateName(job->state());
+      if (job->state() != v1::COMPLETED && !job->reasons().empty()) line += ": " + ReasonText(job->reasons(0));
       Print(line + "\n");
     } else {
-      Print(JobPage(job, {}, ViewOf(options)));
+      Print(JobPage(*job, {}, ViewOf(options)));
     }
-    if (job.state() != v1::COMPLETED) code = kNegative;
+    if (!goal.good.count(job->state())) code = kNegative;
   }
   return code;
 }

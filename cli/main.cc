@@ -36,7 +36,7 @@ class Help final : public CLI::Formatter {
         {"explain", "  sinew explain 12\n"},
         {"logs", "  sinew logs 12 -f\n  sinew logs 12 --rank 3 --stderr --tail 20\n"},
         {"cancel", "  sinew cancel 12 13\n"},
-        {"wait", "  sinew wait 12 --timeout 10m && echo done\n"},
+        {"wait", "  sinew wait 12 --timeout 10m && echo done\n  sinew wait 12 --for running\n"},
         {"nodes", "  sinew nodes -o wide\n"},
         {"up", "  sinew up\n  sinew up --dir ./cluster --nodes 2 --hardware hardware.yaml\n"},
         {"down", "  sinew down\n  sinew down --dir ./cluster --keep-jobs\n"},
@@ -65,7 +65,9 @@ class CommandLine {
                                                                           {"json", Format::kJson},
                                                                           {"yaml", Format::kYaml},
                                                                           {"name", Format::kName}}));
-    Submitting(Add(app_, "submit", "submit a job", Submit));
+    CLI::App* submit = Add(app_, "submit", "submit a job", Submit);
+    Submitting(submit);
+    submit->add_flag("--wait", options_.wait, "until it ended; takes its exit status");
     Submitting(Add(app_, "run", "submit a job, follow it and take its exit status", Run));
     CLI::App* jobs = Add(app_, "jobs", "list jobs", Jobs);
     jobs->add_flag("-a,--all", options_.all, "those that ended, too");
@@ -83,6 +85,7 @@ class CommandLine {
     logs->add_option("--tail", options_.tail, "only the last lines")->check(CLI::NonNegativeNumber);
     Named(Add(app_, "cancel", "stop jobs", Cancel), "JOB", true);
     CLI::App* wait = Named(Add(app_, "wait", "wait until jobs ended; exit status 1 unless all completed", Wait), "JOB", true);
+    wait->add_option("--for", options_.wait_for, "running, done (unless given) or state=COMPLETED")->type_name("WHAT");
     wait->add_option("--timeout", timeout_, "give up after it, with exit status 7: 30s, 10m")->type_name("DURATION");
     Watching(Add(app_, "nodes", "list nodes", Nodes));
     CLI::App* node = Group("node", "one node");

@@ -43,6 +43,9 @@ struct Options {
 
   // wait
   int64_t timeout_ns = 0;
+  std::string wait_for;             // "", "done", "running", "state=X"
+
+  bool wait = false;                // submit: until it ended
 
   // up, down
   int nodes = 0;                    // 0 = not given

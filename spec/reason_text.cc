@@ -71,10 +71,12 @@ std::string Base(const v1::Reason& r) {
     case v1::TASK_STATUS_LOST:
       return Rank(r) + " ended while nobody could see its exit status";
     case v1::NEVER_SATISFIABLE: {
-      std::string text = "no node could ever hold it";
+      const bool cpus = r.detail() == "cpus", memory = r.detail() == "memory";
+      std::string (*const format)(int64_t) = cpus ? FormatCpus : memory ? FormatBytesShort : Plain;
+      std::string text = "the nodes could not hold it even if they were empty";
       if (r.needed() > 0) {
-        text += ": needs " + std::to_string(r.needed()) + (r.device_type().empty() ? "" : " " + Devices(r));
-        text += ", the largest node has " + std::to_string(r.best_node_free());
+        text += ": needs " + format(r.needed()) + " " + (cpus ? "CPUs" : memory ? "of memory" : Devices(r)) + ", all nodes have " +
+                format(r.total_free()) + ", the largest " + format(r.best_node_free());
       }
       return text;
     }
@@ -86,7 +88,8 @@ std::string Base(const v1::Reason& r) {
 }  // namespace
 
 std::string ReasonText(const v1::Reason& reason) {
-  return Base(reason) + (reason.detail().empty() ? "" : ": " + EscapeControl(reason.detail()));
+  const bool told = reason.detail().empty() || reason.code() == v1::NEVER_SATISFIABLE;  // there it is a resource
+  return Base(reason) + (told ? "" : ": " + EscapeControl(reason.detail()));
 }
 
 std::string ReasonHint(const v1::Reason& reason) {
@@ -104,6 +107,8 @@ std::string ReasonHint(const v1::Reason& reason) {
       return "see `sinew logs --stderr`";
     case v1::TIME_LIMIT_REACHED:
       return "raise time_limit";
+    case v1::NEVER_SATISFIABLE:
+      return "ask for less or for fewer workers; `sinew nodes -o wide` shows what there is";
     default:
       return "";
   }

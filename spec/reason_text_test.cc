@@ -38,6 +38,28 @@ TEST(ReasonText, SaysTheNumbers) {
   EXPECT_EQ(ReasonText(reason), "rank 2 on n2 was ended by signal 9 (KILL)");
 
   reason.Clear();
+  reason.set_code(v1::NEVER_SATISFIABLE);
+  reason.set_detail("cpus");
+  reason.set_needed(800'000);
+  reason.set_total_free(4'000);
+  reason.set_best_node_free(2'500);
+  EXPECT_EQ(ReasonText(reason),
+            "the nodes could not hold it even if they were empty: needs 800 CPUs, all nodes have 4, the largest 2.5");
+  reason.set_detail("memory");
+  reason.set_needed(int64_t{96} << 30);
+  reason.set_total_free(int64_t{64} << 30);
+  reason.set_best_node_free(int64_t{64} << 30);
+  EXPECT_EQ(ReasonText(reason),
+            "the nodes could not hold it even if they were empty: needs 96Gi of memory, all nodes have 64Gi, the largest 64Gi");
+  reason.set_detail("devices");
+  reason.set_device_type("v100");
+  reason.set_needed(9);
+  reason.set_total_free(8);
+  reason.set_best_node_free(8);
+  EXPECT_EQ(ReasonText(reason),
+            "the nodes could not hold it even if they were empty: needs 9 of v100, all nodes have 8, the largest 8");
+
+  reason.Clear();
   reason.set_code(v1::START_REFUSED);
   reason.set_detail("/bin/\x1bnope: No such file");
   EXPECT_EQ(ReasonText(reason), "rank 0 could not be started: /bin/\\x1bnope: No such file");

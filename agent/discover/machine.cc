@@ -96,6 +96,7 @@ absl::StatusOr<v1::NodeInfo> DiscoverMachine(const MachineOptions& options) {
   } else if (hwloc_obj_t package = hwloc_get_obj_by_type(topology.get(), HWLOC_OBJ_PACKAGE, 0); package != nullptr) {
     if (const char* of_package = hwloc_obj_get_info_by_name(package, "CPUModel")) node.set_cpu_model(of_package);
   }
+  node.mutable_cpu_model()->erase(node.cpu_model().find_last_not_of(' ') + 1);  // some pad it
 
   const Limits limits = CgroupLimits(options.sysroot);
   node.set_milli_cpus(std::min<int64_t>(static_cast<int64_t>(allowed.size()) * 1000, limits.milli_cpus));

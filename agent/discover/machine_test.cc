@@ -35,7 +35,7 @@ class MachineTest : public testing::Test {
 
   void Processor(const std::string& vendor, int family, int model) {
     Write("/proc/cpuinfo", "processor\t: 0\nvendor_id\t: " + vendor + "\ncpu family\t: " + std::to_string(family) +
-                               "\nmodel\t\t: " + std::to_string(model) + "\nmodel name\t: A processor\n\n");
+                               "\nmodel\t\t: " + std::to_string(model) + "\nmodel name\t: A processor    \n\n");
   }
 
   // One NUMA node; cpus "" = memory only.

@@ -57,6 +57,11 @@ class Errors(harness.SystemTest):
         self.assertEqual(self.one.cli("wait", job, check=False).returncode, 1)
         done = self.one.submit("--", "true")
         self.assertEqual(self.one.cli("wait", done).returncode, 0)
+        for goal, status in ("done", 0), ("running", 0), ("state=FAILED", 1), ("state=OVER", 2):
+            self.assertEqual(self.one.cli("wait", done, "--for", goal, check=False).returncode, status, goal)
+        for script, status in ("exit 7", 7), ("kill -9 $$", 137), ("true", 0):
+            waited = self.one.cli("submit", "--wait", "--", "sh", "-c", script, check=False)
+            self.assertEqual(waited.returncode, status, waited.stderr)
 
     def test_errors_in_json(self):
         missing = self.one.cli("job", "show", "999", "-o", "json", check=False)
