@@ -149,6 +149,45 @@ absl::StatusOr<v1::Job> Client::Cancel(const std::string& name) {
   return stubs_->Call(socket_, *stubs_->jobs, &v1::Jobs::Stub::CancelJob, request);
 }
 
+absl::StatusOr<v1::Job> Client::Hold(const std::string& name) {
+  v1::HoldJobRequest request;
+  request.set_name(name);
+  request.set_request_id(RequestId());
+  return stubs_->Call(socket_, *stubs_->jobs, &v1::Jobs::Stub::HoldJob, request);
+}
+
+absl::StatusOr<v1::Job> Client::Release(const std::string& name) {
+  v1::ReleaseJobRequest request;
+  request.set_name(name);
+  request.set_request_id(RequestId());
+  return stubs_->Call(socket_, *stubs_->jobs, &v1::Jobs::Stub::ReleaseJob, request);
+}
+
+absl::StatusOr<v1::Job> Client::Requeue(const std::string& name, bool hold) {
+  v1::RequeueJobRequest request;
+  request.set_name(name);
+  request.set_request_id(RequestId());
+  request.set_hold(hold);
+  return stubs_->Call(socket_, *stubs_->jobs, &v1::Jobs::Stub::RequeueJob, request);
+}
+
+absl::StatusOr<v1::Node> Client::Cordon(const std::string& name, const std::string& reason) {
+  v1::CordonNodeRequest request;
+  request.set_name(name);
+  request.set_reason(reason);
+  return stubs_->Call(socket_, *stubs_->nodes, &v1::Nodes::Stub::CordonNode, request);
+}
+
+absl::StatusOr<v1::Node> Client::Drain(const v1::DrainNodeRequest& request) {
+  return stubs_->Call(socket_, *stubs_->nodes, &v1::Nodes::Stub::DrainNode, request);
+}
+
+absl::StatusOr<v1::Node> Client::Resume(const std::string& name) {
+  v1::ResumeNodeRequest request;
+  request.set_name(name);
+  return stubs_->Call(socket_, *stubs_->nodes, &v1::Nodes::Stub::ResumeNode, request);
+}
+
 absl::StatusOr<v1::Job> Client::GetJob(const std::string& name) {
   v1::GetJobRequest request;
   request.set_name(name);

@@ -29,6 +29,12 @@ class Client {
   // connection broke half-way, so that they happen once.
   absl::StatusOr<v1::Job> Submit(const v1::JobSpec& spec, bool validate_only);
   absl::StatusOr<v1::Job> Cancel(const std::string& name);
+  absl::StatusOr<v1::Job> Hold(const std::string& name);
+  absl::StatusOr<v1::Job> Release(const std::string& name);
+  absl::StatusOr<v1::Job> Requeue(const std::string& name, bool hold);
+  absl::StatusOr<v1::Node> Cordon(const std::string& name, const std::string& reason);
+  absl::StatusOr<v1::Node> Drain(const v1::DrainNodeRequest& request);
+  absl::StatusOr<v1::Node> Resume(const std::string& name);
 
   absl::StatusOr<v1::Job> GetJob(const std::string& name);
   absl::StatusOr<v1::ListJobsResponse> ListJobs(bool all_users, bool include_ended);        // every page

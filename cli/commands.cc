@@ -25,13 +25,6 @@ namespace {
 
 constexpr int64_t kPatienceNs = 60'000'000'000;
 
-void Print(const std::string& text) {
-  std::fwrite(text.data(), 1, text.size(), stdout);
-  std::fflush(stdout);
-}
-
-View ViewOf(const Options& options) { return View{options.format, WallNs(), TerminalWidth()}; }
-
 // Once; or with --watch again whenever it changed, on a terminal in place of what was there.
 absl::StatusOr<int> Show(const Options& options, const std::function<absl::StatusOr<std::string>(const View&)>& render) {
   std::string last;
@@ -96,6 +89,13 @@ absl::StatusOr<v1::Job> WaitFor(Client& client, const std::string& name, const G
 std::string Id(const v1::Job& job) { return job.name().substr(job.name().find('/') + 1); }
 
 }  // namespace
+
+void Print(const std::string& text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  std::fflush(stdout);
+}
+
+View ViewOf(const Options& options) { return View{options.format, WallNs(), TerminalWidth()}; }
 
 absl::StatusOr<int> Submit(const Options& options) {
   ASSIGN_OR_RETURN(const v1::JobSpec spec, BuildSpec(options, options.dry_run));
@@ -185,25 +185,6 @@ absl::StatusOr<int> Logs(const Options& options) {
   return kDone;
 }
 
-absl::StatusOr<int> Cancel(const Options& options) {
-  Client client(FindSocket(options));
-  absl::Status failed;
-  for (const std::string& text : options.names) {
-    ASSIGN_OR_RETURN(const std::string name, JobName(text));
-    const auto job = client.Cancel(name);
-    if (!job.ok()) {
-      if (options.names.size() == 1) return job.status();
-      std::fprintf(stderr, "sinew: %s: %s\n", name.c_str(), ErrorLine(job.status()).c_str());
-      if (failed.ok()) failed = job.status();
-    } else if (options.format == Format::kTable || options.format == Format::kWide) {
-      Print(name + (IsEnd(job->state()) ? " cancelled\n" : " is being cancelled\n"));
-    } else {
-      Print(JobPage(*job, {}, ViewOf(options)));
-    }
-  }
-  return ExitCodeOf(failed);
-}
-
 absl::StatusOr<int> Wait(const Options& options) {
   ASSIGN_OR_RETURN(const Goal goal, ParseGoal(options.wait_for));
   Client client(FindSocket(options));
@@ -259,6 +240,22 @@ absl::StatusOr<int> Version(const Options& options) {
         EscapeControl(server->policy()) + "\nsocket  " + client.socket() + "\nyou     " +
         EscapeControl(server->caller_user()) + " (" + std::to_string(server->caller_uid()) + ")\n");
   if (server->version() != kVersion) std::fprintf(stderr, "sinew: client and server have different versions\n");
+  return kDone;
+}
+
+absl::StatusOr<int> WhoAmI(const Options& options) {
+  Client client(FindSocket(options));
+  ASSIGN_OR_RETURN(const auto server, client.GetVersion());
+  if (options.format == Format::kJson || options.format == Format::kYaml) {
+    v1::GetVersionResponse caller;
+    caller.set_caller_uid(server.caller_uid());
+    caller.set_caller_user(server.caller_user());
+    caller.set_caller_operator(server.caller_operator());
+    Print(options.format == Format::kJson ? ToJson(caller) : ToYaml(caller));
+  } else {
+    Print(EscapeControl(server.caller_user()) + " (" + std::to_string(server.caller_uid()) + "), " +
+          (server.caller_operator() ? "operator" : "user") + "\n");
+  }
   return kDone;
 }
 

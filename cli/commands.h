@@ -7,6 +7,9 @@
 
 namespace sinew::cli {
 
+void Print(const std::string& text);
+View ViewOf(const Options& options);
+
 absl::StatusOr<int> Submit(const Options& options);
 absl::StatusOr<int> Run(const Options& options);
 absl::StatusOr<int> Jobs(const Options& options);
@@ -18,5 +21,14 @@ absl::StatusOr<int> Wait(const Options& options);
 absl::StatusOr<int> Nodes(const Options& options);
 absl::StatusOr<int> NodeShow(const Options& options);
 absl::StatusOr<int> Version(const Options& options);
+absl::StatusOr<int> WhoAmI(const Options& options);
+
+// operate.cc
+absl::StatusOr<int> Hold(const Options& options);
+absl::StatusOr<int> Release(const Options& options);
+absl::StatusOr<int> Requeue(const Options& options);
+absl::StatusOr<int> NodeCordon(const Options& options);
+absl::StatusOr<int> NodeDrain(const Options& options);
+absl::StatusOr<int> NodeResume(const Options& options);
 
 }  // namespace sinew::cli

@@ -36,6 +36,13 @@ class Help final : public CLI::Formatter {
         {"explain", "  sinew explain 12\n"},
         {"logs", "  sinew logs 12 -f\n  sinew logs 12 --rank 3 --stderr --tail 20\n"},
         {"cancel", "  sinew cancel 12 13\n"},
+        {"hold", "  sinew hold 12 13\n"},
+        {"release", "  sinew release 12 13\n"},
+        {"requeue", "  sinew requeue 12\n  sinew requeue --hold 12\n"},
+        {"cordon", "  sinew node cordon n1 --reason \"fan is loud\"\n"},
+        {"drain", "  sinew node drain n1 --reason \"new kernel\"                  waits for what runs there\n"
+                  "  sinew node drain n1 --reason \"new kernel\" --deadline 30m   and stops it then\n"},
+        {"resume", "  sinew node resume n1\n"},
         {"wait", "  sinew wait 12 --timeout 10m && echo done\n  sinew wait 12 --for running\n"},
         {"nodes", "  sinew nodes -o wide\n"},
         {"up", "  sinew up\n  sinew up --dir ./cluster --nodes 2 --hardware hardware.yaml\n"},
@@ -84,18 +91,32 @@ class CommandLine {
     logs->add_flag("--stderr", options_.errors, "the error output");
     logs->add_option("--tail", options_.tail, "only the last lines")->check(CLI::NonNegativeNumber);
     Named(Add(app_, "cancel", "stop jobs", Cancel), "JOB", true);
+    Named(Add(app_, "hold", "keep waiting jobs from being started", Hold), "JOB", true);
+    Named(Add(app_, "release", "let held jobs start", Release), "JOB", true);
+    Named(Add(app_, "requeue", "stop jobs, to wait and run again", Requeue), "JOB", true)
+        ->add_flag("--hold", options_.hold, "and hold them");
     CLI::App* wait = Named(Add(app_, "wait", "wait until jobs ended; exit status 1 unless all completed", Wait), "JOB", true);
     wait->add_option("--for", options_.wait_for, "running, done (unless given) or state=COMPLETED")->type_name("WHAT");
     wait->add_option("--timeout", timeout_, "give up after it, with exit status 7: 30s, 10m")->type_name("DURATION");
     Watching(Add(app_, "nodes", "list nodes", Nodes));
     CLI::App* node = Group("node", "one node");
     Watching(Named(Add(*node, "show", "all about a node", NodeShow), "NODE", false));
+    CLI::App* cordon = Named(Add(*node, "cordon", "place nothing new on a node", NodeCordon), "NODE", false);
+    cordon->add_option("--reason", options_.reason, "why, for others to read")->type_name("TEXT");
+    CLI::App* drain = Named(Add(*node, "drain", "cordon a node, and wait until nothing runs on it", NodeDrain), "NODE", false);
+    drain->add_option("--reason", options_.reason, "why, for others to read")->type_name("TEXT")->required();
+    drain->add_option("--deadline", deadline_, "then stop what still runs there: jobs with retry on node_fail wait again")
+        ->type_name("DURATION");
+    drain->add_flag("--force", options_.force, "with --deadline: also stop jobs that may not run again; they fail");
+    drain->add_flag("--no-wait", options_.no_wait, "return at once");
+    Named(Add(*node, "resume", "let a node take work again", NodeResume), "NODE", false);
     CLI::App* up = Add(app_, "up", "start a cluster on this machine, without root", Up);
     up->add_option("--nodes", options_.nodes, "how many nodes; 1 unless given")->check(CLI::Range(1, 64));
     up->add_option("--hardware", options_.hardware, "what each node has, described instead of found")->type_name("FILE");
     Add(app_, "down", "stop the cluster that `sinew up` started", Down)
         ->add_flag("--keep-jobs", options_.keep_jobs, "do not cancel jobs; tasks that run go on");
     Add(app_, "version", "of the client and the daemon", Version);
+    Add(app_, "whoami", "whom the daemon takes you for", WhoAmI);
   }
 
   int Main(int argc, char** argv) {
@@ -180,6 +201,14 @@ class CommandLine {
       if (*ns == 0) return absl::InvalidArgumentError("--timeout: 0 is not above 0");
       options_.timeout_ns = *ns;
     }
+    if (!deadline_.empty()) {
+      auto ns = ParseDurationNs(deadline_);
+      if (!ns.ok()) return absl::InvalidArgumentError("--deadline: " + std::string(ns.status().message()));
+      options_.deadline_ns = *ns;
+    }
+    if (options_.force && options_.deadline_ns < 0) {
+      return absl::InvalidArgumentError("--force: says what happens at the deadline; add --deadline 0s to stop jobs now");
+    }
     return 0;
   }
 
@@ -236,6 +265,7 @@ class CommandLine {
   CLI::App app_{"Sinew runs training jobs on clusters."};
   Options options_;
   std::string timeout_;
+  std::string deadline_;
   bool after_mark_ = false;
   Verb verb_;
   const CLI::App* chosen_ = nullptr;

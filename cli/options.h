@@ -47,6 +47,14 @@ struct Options {
 
   bool wait = false;                // submit: until it ended
 
+  bool hold = false;                // requeue
+
+  // node cordon, node drain
+  std::string reason;
+  int64_t deadline_ns = -1;         // below 0 = none
+  bool force = false;
+  bool no_wait = false;
+
   // up, down
   int nodes = 0;                    // 0 = not given
   std::string hardware;

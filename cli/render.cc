@@ -68,6 +68,13 @@ std::string NodeStateName(v1::NodeState state) {
   return name.empty() ? "STATE_" + std::to_string(static_cast<int>(state)) : name;
 }
 
+// "UP", "UP,DRAINING": what its agent makes of it, and what an operator wants.
+std::string NodeStateText(const v1::Node& node) {
+  std::string text = NodeStateName(node.state());
+  if (node.cordoned()) text += !node.draining() ? ",CORDONED" : node.tasks() > 0 ? ",DRAINING" : ",DRAINED";
+  return text;
+}
+
 // "v100:8,cpu-slot:2".
 std::string Devices(const v1::NodeInfo& info) {
   std::map<std::string, int> counts;
@@ -140,7 +147,7 @@ std::string NodeList(const v1::ListNodesResponse& nodes, const View& view) {
   for (const v1::Node& node : nodes.nodes()) {
     const v1::NodeInfo& info = node.info();
     std::vector<std::string> row = {
-        node.name(), NodeStateName(node.state()), node.pool(),
+        node.name(), NodeStateText(node), node.pool(),
         FormatCpus(node.free_milli_cpus()) + "/" + FormatCpus(info.milli_cpus()),
         FormatBytesShort(node.free_memory_bytes()) + "/" + FormatBytesShort(info.memory_bytes()), Devices(info),
         std::to_string(node.free_devices()), std::to_string(node.jobs_size())};
@@ -220,7 +227,12 @@ std::string NodePage(const v1::Node& node, const View& view) {
   if (std::string text = Machine(node, node.name(), view); !text.empty()) return text;
   const v1::NodeInfo& info = node.info();
   std::string out = Line("Name", EscapeControl(node.name()));
-  out += Line("State", NodeStateName(node.state()) + ", last heard " + Age(node.last_heard(), view) + " ago");
+  out += Line("State", NodeStateText(node) + ", last heard " + Age(node.last_heard(), view) + " ago");
+  if (node.cordoned()) {
+    out += Line(node.draining() ? "Drained" : "Cordoned", "by " + EscapeControl(node.cordoned_by()) + " since " +
+                Utc(node.cordoned_since()) + (node.cordon_reason().empty() ? "" : ": " + EscapeControl(node.cordon_reason())));
+    if (node.has_drain_deadline()) out += Line("Deadline", Utc(node.drain_deadline()));
+  }
   out += Line("Pool", EscapeControl(node.pool()));
   out += Line("Host", EscapeControl(info.hostname()) + (info.described() ? " (hardware described, not measured)" : ""));
   if (!info.address().empty()) out += Line("Address", EscapeControl(info.address()));

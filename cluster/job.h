@@ -95,6 +95,9 @@ struct Job {
   std::vector<Reason> reasons;  // what blocks it, the most important first; or the one end
   uint32_t run = 0;             // 0 = never started
   int32_t failures = 0;         // runs that failed and were retried
+  bool held = false;            // not to be started until it is released
+  bool held_by_operator = false;  // who alone may then release it
+  std::string held_by;
   std::vector<Task> tasks;      // of the current or last run, by rank
   bool go = false;              // every rank was ready and was told to go
   // While stopping: how it will end. kPending = it will run again.
@@ -111,10 +114,14 @@ struct Job {
   bool operator==(const Job&) const = default;
 };
 
-// Whether a pass should look at it: not while it waits for the time of its next try.
+// Whether it waits for the time of its next try.
+inline bool WaitsForRetry(const Job& job) {
+  return job.state == JobState::kPending && !job.held && !job.reasons.empty() &&
+         job.reasons[0].code == ReasonCode::kRetrying;
+}
+// Whether a pass should look at it.
 inline bool WaitsForPlace(const Job& job) {
-  return job.state == JobState::kPending &&
-         (job.reasons.empty() || job.reasons[0].code != ReasonCode::kRetrying);
+  return job.state == JobState::kPending && !job.held && !WaitsForRetry(job);
 }
 
 }  // namespace sinew

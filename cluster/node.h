@@ -32,6 +32,19 @@ enum class NodeState : uint8_t {
   kLost = 4,     // silent for long: its tasks may still run there, so what they hold stays held
 };
 
+// Set by an operator: nothing new is placed on the node until it is taken back.
+struct Cordon {
+  bool on = false;
+  bool draining = false;           // the node is to be emptied
+  bool force = false;              // at the deadline, also of jobs that may not run again
+  std::string reason;
+  std::string by;
+  int64_t since_wall_ns = 0;
+  int64_t deadline_wall_ns = 0;    // of a drain: what runs there then is stopped; 0 = none
+
+  bool operator==(const Cordon&) const = default;
+};
+
 struct Node {
   NodeId id;
   std::string name;
@@ -45,8 +58,12 @@ struct Node {
   Milliwatts max_power;
   std::string info;              // serialized sinew.v1.NodeInfo, opaque to the core
   int64_t registered_wall_ns = 0;  // 0 = never
+  Cordon cordon;
 
   bool operator==(const Node&) const = default;
 };
+
+// Whether something new may be placed on it.
+inline bool TakesWork(const Node& node) { return node.state == NodeState::kUp && !node.cordon.on; }
 
 }  // namespace sinew

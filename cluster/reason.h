@@ -20,6 +20,8 @@ enum class ReasonCode : uint8_t {
   kStartTimedOut = 8,
   kPolicyError = 9,
   kRetrying = 10,
+  kHeld = 11,
+  kRequeued = 12,
   kSucceeded = 20,
   kTaskExited = 21,
   kTaskSignalled = 22,
@@ -29,6 +31,7 @@ enum class ReasonCode : uint8_t {
   kStartRefused = 26,
   kTaskStatusLost = 27,
   kNeverSatisfiable = 28,
+  kNodeDrained = 29,
 };
 
 struct Reason {

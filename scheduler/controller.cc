@@ -122,8 +122,7 @@ void Controller::Impl::Push(Item item) {
   if (item.committed) item.committed(refused);
 }
 
-void Controller::Submit(SubmitEvent event, AnswerCallback done) { impl_->Push({std::move(event), std::move(done), {}}); }
-void Controller::Cancel(CancelEvent event, AnswerCallback done) { impl_->Push({std::move(event), std::move(done), {}}); }
+void Controller::Call(Event event, AnswerCallback done) { impl_->Push({std::move(event), std::move(done), {}}); }
 void Controller::Post(Event event, std::function<void(absl::Status)> committed) {
   impl_->Push({std::move(event), {}, std::move(committed)});
 }
@@ -183,8 +182,11 @@ void Controller::Impl::RunBatch(std::vector<Item> batch) {
   for (size_t i = 0; i < batch.size(); ++i) {
     if (batch[i].answer) {
       const AnswerToken token = ++last_token;
-      if (auto* submit = std::get_if<SubmitEvent>(&batch[i].event)) submit->token = token;
-      if (auto* cancel = std::get_if<CancelEvent>(&batch[i].event)) cancel->token = token;
+      std::visit(
+          [token](auto& event) {
+            if constexpr (requires { event.token; }) event.token = token;
+          },
+          batch[i].event);
       waiting[token] = i;
     }
     events.push_back(std::move(batch[i].event));

@@ -44,8 +44,8 @@ class Controller {
   // `done` hears OK with the engine's answer once it is durable, or why not: the engine's own refusal,
   // RESOURCE_EXHAUSTED (queue or disk full; nothing was changed), UNAVAILABLE (stopping).
   using AnswerCallback = std::function<void(const CallerAnswer&)>;
-  void Submit(SubmitEvent event, AnswerCallback done);
-  void Cancel(CancelEvent event, AnswerCallback done);
+  // event: one with a token, which is set here.
+  void Call(Event event, AnswerCallback done);
 
   // Events nobody waits for an answer to. `committed` (may be null) hears OK once the event's batch is durable, so that
   // a report can be acknowledged; on an error the sender repeats it.

@@ -53,7 +53,7 @@ SubmitEvent Submission(const std::string& request) {
         absl::Notification done;
         const std::string request = std::to_string(round) + "-" + std::to_string(t) + "-" + std::to_string(i);
         JobId job;
-        controller.Submit(Submission(request), [&](const CallerAnswer& answer) {
+        controller.Call(Submission(request), [&](const CallerAnswer& answer) {
           if (answer.status.ok()) {
             const std::string line = "A " + request + " " + std::to_string(answer.job.value) + "\n";
             if (::write(out, line.data(), line.size()) < 0) _exit(8);
@@ -67,7 +67,7 @@ SubmitEvent Submission(const std::string& request) {
         CancelEvent cancel;
         cancel.caller_uid = 5;
         cancel.job = job;
-        controller.Cancel(cancel, [&](const CallerAnswer& answer) {
+        controller.Call(cancel, [&](const CallerAnswer& answer) {
           if (answer.status.ok()) {
             const std::string line = "C " + std::to_string(job.value) + "\n";
             if (::write(out, line.data(), line.size()) < 0) _exit(8);
@@ -218,7 +218,7 @@ TEST(Controller, AFullDiskRefusesWritesChangesNothingAndHeals) {
   const auto submit = [&](const std::string& request) {
     absl::Notification done;
     absl::Status status;
-    controller.Submit(Submission(request), [&](const CallerAnswer& answer) {
+    controller.Call(Submission(request), [&](const CallerAnswer& answer) {
       status = answer.status;
       done.Notify();
     });

@@ -53,6 +53,13 @@ std::string Base(const v1::Reason& r) {
       return "the policy failed, and the built-in one decides instead";
     case v1::RETRYING:
       return "a run failed; it will run again";
+    case v1::HELD:
+      return "held" + (r.detail().empty() ? "" : " by " + EscapeControl(r.detail()));
+    case v1::REQUEUED:
+      return "its run was stopped to wait again";
+    case v1::NODE_DRAINED:
+      return (r.node().empty() ? std::string("a node") : "node " + EscapeControl(r.node())) +
+             " was drained, and the job may not run again";
     case v1::SUCCEEDED:
       return "every rank exited with 0";
     case v1::TASK_EXITED:
@@ -88,7 +95,7 @@ std::string Base(const v1::Reason& r) {
 }  // namespace
 
 std::string ReasonText(const v1::Reason& reason) {
-  const bool told = reason.detail().empty() || reason.code() == v1::NEVER_SATISFIABLE;  // there it is a resource
+  const bool told = reason.detail().empty() || reason.code() == v1::NEVER_SATISFIABLE || reason.code() == v1::HELD;
   return Base(reason) + (told ? "" : ": " + EscapeControl(reason.detail()));
 }
 
@@ -107,6 +114,10 @@ std::string ReasonHint(const v1::Reason& reason) {
       return "see `sinew logs --stderr`";
     case v1::TIME_LIMIT_REACHED:
       return "raise time_limit";
+    case v1::HELD:
+      return "`sinew release` lets it start";
+    case v1::NODE_DRAINED:
+      return "with `retry: {max: 3, on: [node_fail]}` it would wait again instead";
     case v1::NEVER_SATISFIABLE:
       return "ask for less or for fewer workers; `sinew nodes -o wide` shows what there is";
     default:

@@ -43,7 +43,7 @@ absl::Status PlaceInOrder::Run(const View& view, const Changes& changes, const A
   std::vector<Room> rooms;
   std::set<std::string> open_pools;
   for (const NodePtr& node : cluster.nodes()) {
-    if (node->state != NodeState::kUp) continue;
+    if (!TakesWork(*node)) continue;
     rooms.push_back(RoomNow(node, cluster.usage(node->id)));
     open_pools.insert(node->pool);
   }
@@ -110,7 +110,7 @@ absl::Status PlaceInOrder::Run(const View& view, const Changes& changes, const A
     Reason reason = CodeOnly(ReasonCode::kNoNodes);
     if (!cluster.nodes().empty()) {
       reason.code = ReasonCode::kNodesUnavailable;
-      for (const NodePtr& node : cluster.nodes()) reason.nodes_excluded += node->state != NodeState::kUp;
+      for (const NodePtr& node : cluster.nodes()) reason.nodes_excluded += !TakesWork(*node);
     }
     wait(*job, {reason});
     return true;

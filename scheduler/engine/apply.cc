@@ -69,8 +69,8 @@ void Engine::Impl::On(TransactionBuilder& tx, const SubmitEvent& event) {
 
 void Engine::Impl::On(TransactionBuilder& tx, const CancelEvent& event) {
   const Job* found = tx.Look(event.job);
-  if (!found || (found->submitter.uid != event.caller_uid && !event.caller_is_operator)) {
-    tx.Answer(event.token, absl::NotFoundError(absl::StrCat("jobs/", event.job.value, " does not exist")), event.job);
+  if (const auto status = MayActOn(found, event.job, event.caller_uid, event.caller_is_operator); !status.ok()) {
+    tx.Answer(event.token, status, event.job);
     return;
   }
   if (!event.request_id.empty()) {
@@ -119,6 +119,7 @@ void Engine::Impl::On(TransactionBuilder& tx, const NodeRegisteredEvent& event) 
   Node node = event.node;
   node.id = known ? known->id : NodeId{tx.NextNodeId()};
   if (known) node.pool = known->pool;
+  if (known) node.cordon = known->cordon;
   node.state = event.from_configuration ? NodeState::kConfigured : NodeState::kUp;
   for (size_t i = 0; i < node.devices.size(); ++i) node.devices[i].index = static_cast<int32_t>(i);
   if (!event.from_configuration) {
@@ -208,6 +209,7 @@ void Engine::Impl::On(TransactionBuilder& tx, const AnswerEvent& event) { answer
 
 void Engine::Impl::FireTimers(TransactionBuilder& tx) {
   fired_until = tx.now().mono_ns;
+  FireDrains(tx);
   for (const auto& [at, id] : timers) {
     if (at > fired_until) break;
     const Job* found = tx.Look(id);
@@ -230,7 +232,7 @@ void Engine::Impl::FireTimers(TransactionBuilder& tx) {
       reason.code = ReasonCode::kTimeLimitReached;
       reason.needed = job.spec.time_limit.value / 1'000'000'000;
       StopJob(tx, job, JobState::kTimedOut, reason, "reached its time limit; its processes are told to stop");
-    } else if (found->state == JobState::kPending && !WaitsForPlace(*found)) {
+    } else if (WaitsForRetry(*found)) {
       Job& job = tx.Edit(id);
       reason.code = ReasonCode::kNotYetConsidered;
       job.reasons = {reason};

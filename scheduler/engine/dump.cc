@@ -17,7 +17,7 @@ std::string Text(const Reason& r) {
 
 std::string Dump(const Job& job) {
   std::string out = absl::StrCat("job ", job.id.value, " ", std::string(Name(job.state)), " run=", job.run,
-                                 " failures=", job.failures, " go=", job.go, " to=",
+                                 " failures=", job.failures, " held=", job.held, ",", job.held_by, " go=", job.go, " to=",
                                  std::string(Name(job.stopping_to)), " energy=", job.energy.value, " exit=",
                                  job.exit_code, " times=", job.submitted_wall_ns, ",", job.state_since_wall_ns, ",",
                                  job.started_wall_ns, ",", job.ended_wall_ns, " revision=", job.revision);
@@ -39,7 +39,7 @@ std::string Dump(const Transaction& t) {
   for (const JobPtr& job : t.jobs) absl::StrAppend(&out, Dump(*job), "\n");
   for (const NodePtr& node : t.nodes) {
     absl::StrAppend(&out, "node ", node->id.value, " ", node->name, " state=", static_cast<int>(node->state), " boot=",
-                    node->boot_id, " devices=", node->devices.size(), "\n");
+                    node->boot_id, " cordon=", node->cordon.on, ",", node->cordon.draining, ",", node->cordon.reason, " devices=", node->devices.size(), "\n");
   }
   for (const JobLogRecord& l : t.log) {
     absl::StrAppend(&out, "log ", l.job.value, " ", l.wall_ns, " ", std::string(Name(l.state)), " ", l.run, " ",

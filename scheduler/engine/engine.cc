@@ -25,6 +25,7 @@ void Engine::Restore(RestoredState restored, Now now) {
   for (const NodePtr& node : restored.nodes) {
     auto kept = std::make_shared<Node>(*node);
     if (kept->state == NodeState::kUp) kept->state = NodeState::kSuspect;
+    e.SetDrain(*kept, now);
     e.state.PutNode(std::move(kept));
   }
   for (const JobPtr& job : restored.jobs) {
@@ -65,7 +66,7 @@ void Engine::Impl::SetTimer(JobId id, std::optional<int64_t> at) {
 
 void Engine::Impl::ResetTimer(const Job* before, const Job& after, Now now) {
   if (before && before->state == after.state && before->run == after.run &&
-      WaitsForPlace(*before) == WaitsForPlace(after)) {
+      WaitsForRetry(*before) == WaitsForRetry(after)) {
     return;
   }
   std::optional<int64_t> at;
@@ -74,7 +75,7 @@ void Engine::Impl::ResetTimer(const Job* before, const Job& after, Now now) {
   } else if (after.state == JobState::kRunning && after.spec.time_limit.value > 0) {
     const int64_t passed = std::max<int64_t>(0, now.wall_ns - after.started_wall_ns);
     at = now.mono_ns + std::max<int64_t>(0, after.spec.time_limit.value - passed);
-  } else if (after.state == JobState::kPending && !WaitsForPlace(after)) {
+  } else if (WaitsForRetry(after)) {
     const int64_t doubled = options.retry_delay.value << std::min(10, std::max(0, after.failures - 1));
     at = now.mono_ns + std::min<int64_t>(doubled, 60'000'000'000);
   }
@@ -91,6 +92,7 @@ void Engine::Commit(const Transaction& transaction, Now now) {
   std::set<NodeId> changed_nodes;
   for (const NodePtr& node : transaction.nodes) {
     e.state.PutNode(node);
+    e.SetDrain(*node, now);
     changed_nodes.insert(node->id);
   }
   for (const JobPtr& job : transaction.jobs) {
@@ -98,7 +100,7 @@ void Engine::Commit(const Transaction& transaction, Now now) {
     e.state.PutJob(job);
     e.last_job_id = std::max(e.last_job_id, job->id.value);
     e.ResetTimer(before.get(), *job, now);
-    if (job->state != JobState::kPending) e.order.Erase(job->id);
+    if (!WaitsForPlace(*job)) e.order.Erase(job->id);
     if (!before || before->state != job->state || WaitsForPlace(*before) != WaitsForPlace(*job)) {
       changed_jobs.push_back(job->id);
     }
@@ -131,6 +133,7 @@ void Engine::Commit(const Transaction& transaction, Now now) {
   while (!e.timers.empty() && e.timers.begin()->first <= e.fired_until) {
     e.SetTimer(e.timers.begin()->second, std::nullopt);
   }
+  while (!e.drains.empty() && e.drains.begin()->first <= e.fired_until) e.drains.erase(e.drains.begin());
   if (e.planned) {
     while (!e.wake_ups.empty() && *e.wake_ups.begin() <= e.woken_until) e.wake_ups.erase(e.wake_ups.begin());
     for (const auto& [id, key] : e.planned->draft.order_keys()) {
@@ -163,6 +166,7 @@ void Engine::Abandon(const Transaction&) {
 std::optional<int64_t> Engine::NextTimer() const {
   std::optional<int64_t> at;
   if (!impl_->timers.empty()) at = impl_->timers.begin()->first;
+  if (!impl_->drains.empty()) at = std::min(at.value_or(impl_->drains.begin()->first), impl_->drains.begin()->first);
   if (!impl_->wake_ups.empty()) at = std::min(at.value_or(*impl_->wake_ups.begin()), *impl_->wake_ups.begin());
   return at;
 }

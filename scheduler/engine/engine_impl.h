@@ -57,6 +57,7 @@ void StartJob(TransactionBuilder& tx, Job& job, const RunProposal& proposal);
 void StopJob(TransactionBuilder& tx, Job& job, JobState then, Reason reason, const std::string& text);
 // After a change to its tasks: GO when all are ready, the end when all are gone.
 void Settle(TransactionBuilder& tx, Job& job);
+Reason HeldReason(const Job& job);
 struct TaskEnd {
   int32_t exit_code = 0;
   int32_t signal = 0;
@@ -67,6 +68,9 @@ struct TaskEnd {
   std::vector<std::string> log_tail;
 };
 void EndTask(TransactionBuilder& tx, Job& job, Task& task, const TaskEnd& end);
+
+// operate.cc: the one whose request this is may act on the job; else NOT_FOUND in the same words as for no job.
+absl::Status MayActOn(const Job* job, JobId id, uint32_t uid, bool is_operator);
 
 // Whether any node, whatever its state, could hold the job when empty. No node at all: yes, it waits.
 bool SatisfiableIn(const ClusterState& state, const JobSpec& spec, Reason* reason);
@@ -86,6 +90,7 @@ struct Engine::Impl {
   std::map<JobId, int64_t> timer_of;
   std::set<std::pair<int64_t, JobId>> timers;
   std::set<int64_t> wake_ups;
+  std::set<std::pair<int64_t, NodeId>> drains;  // deadlines
 
   // Of the transaction that is out; taken over or dropped with it.
   bool outstanding = false;
@@ -102,9 +107,14 @@ struct Engine::Impl {
   void ResetTimer(const Job* before, const Job& after, Now now);
   void ApplyEvent(TransactionBuilder& tx, const Event& event);
   void FireTimers(TransactionBuilder& tx);
+  // operate.cc
+  void SetDrain(const Node& node, Now now);
+  void FireDrains(TransactionBuilder& tx);
 
   void On(TransactionBuilder& tx, const SubmitEvent& event);
   void On(TransactionBuilder& tx, const CancelEvent& event);
+  void On(TransactionBuilder& tx, const JobControlEvent& event);
+  void On(TransactionBuilder& tx, const NodeControlEvent& event);
   void On(TransactionBuilder& tx, const NodeRegisteredEvent& event);
   void On(TransactionBuilder& tx, const NodeStateEvent& event);
   void On(TransactionBuilder& tx, const TaskReadyEvent& event);

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -32,6 +33,28 @@ struct CancelEvent {
   uint32_t caller_uid = 0;
   bool caller_is_operator = false;  // may cancel other users' jobs; others hear NOT_FOUND
   JobId job;
+};
+
+struct JobControlEvent {
+  AnswerToken token = 0;
+  std::string request_id;
+  uint32_t caller_uid = 0;
+  bool caller_is_operator = false;
+  std::string caller;  // user name
+  JobId job;
+  enum class Verb : uint8_t { kHold, kRelease, kRequeue } verb = Verb::kHold;
+  bool hold = false;   // requeue: and hold it
+};
+
+// By an operator; the caller's right was checked. Repeating one changes nothing.
+struct NodeControlEvent {
+  AnswerToken token = 0;
+  std::string caller;
+  std::string node;  // name
+  enum class Verb : uint8_t { kCordon, kDrain, kResume } verb = Verb::kCordon;
+  std::string reason;
+  std::optional<int64_t> deadline_ns;  // drain: from now; none = what runs there may go on to its end
+  bool force = false;                  // drain: at the deadline also stop jobs that may not run again
 };
 
 // A task that a node says it holds.
@@ -85,7 +108,7 @@ struct AnswerEvent {
   Answer answer;
 };
 
-using Event = std::variant<SubmitEvent, CancelEvent, NodeRegisteredEvent, NodeStateEvent, TaskReadyEvent, TaskStartedEvent,
-                           TaskExitedEvent, TaskRefusedEvent, AnswerEvent>;
+using Event = std::variant<SubmitEvent, CancelEvent, JobControlEvent, NodeControlEvent, NodeRegisteredEvent, NodeStateEvent,
+                           TaskReadyEvent, TaskStartedEvent, TaskExitedEvent, TaskRefusedEvent, AnswerEvent>;
 
 }  // namespace sinew

@@ -122,7 +122,7 @@ TEST(Property, SameEventsGiveTheSameBytesAndInvariantsHold) {
     for (int step = 0; step < 400; ++step) {
       std::vector<Event> events;
       for (int k = roll(4); k >= 0; --k) {
-        switch (roll(10)) {
+        switch (roll(12)) {
           case 0: {
             auto e = Register("n" + std::to_string(roll(4)), roll(4), 1000 * (1 + roll(8)),
                               "boot-" + std::to_string(roll(20) == 0));
@@ -155,6 +155,26 @@ TEST(Property, SameEventsGiveTheSameBytesAndInvariantsHold) {
             e.caller_is_operator = true;
             e.job = {static_cast<uint64_t>(roll(60))};
             if (roll(2) == 0) events.push_back(e);
+            break;
+          }
+          case 4: {
+            JobControlEvent e;
+            e.token = 6;
+            e.caller_is_operator = roll(2) == 0;
+            e.job = {static_cast<uint64_t>(roll(60))};
+            e.verb = static_cast<JobControlEvent::Verb>(roll(3));
+            e.hold = roll(3) == 0;
+            events.push_back(e);
+            break;
+          }
+          case 5: {
+            NodeControlEvent e;
+            e.token = 7;
+            e.node = "n" + std::to_string(roll(5));
+            e.verb = static_cast<NodeControlEvent::Verb>(roll(3));
+            if (roll(2)) e.deadline_ns = roll(8) * kSecond;
+            e.force = roll(2) == 0;
+            events.push_back(e);
             break;
           }
           default: {

@@ -116,6 +116,7 @@ void Finish(TransactionBuilder& tx, Job& job) {
     SetState(job, JobState::kPending, tx.now());
     tx.Log(job, after, job.reasons[0]);
     job.reasons = {cause};
+    if (job.held) job.reasons = {HeldReason(job)};
     return;
   }
   if (to == JobState::kCompleted) {
@@ -125,6 +126,7 @@ void Finish(TransactionBuilder& tx, Job& job) {
     job.log_tail.clear();
   }
   SetState(job, to, tx.now());
+  if (to == JobState::kPending && job.held) job.reasons = {HeldReason(job)};
   if (to != JobState::kPending) {
     job.ended_wall_ns = tx.now().wall_ns;
     job.exit_code = ShellStatus(job);

@@ -29,6 +29,7 @@ absl::Status PlanCheck::Take(const Job* job, const RunProposal& proposal) {
   if (!job) return Refuse("no such job");
   const JobSpec& spec = job->spec;
   if (job->state != JobState::kPending) return Refuse(absl::StrCat("the job is ", std::string(Name(job->state))));
+  if (job->held) return Refuse("the job is held");
   if (!WaitsForPlace(*job)) return Refuse("the job waits for the time of its next try");
   if (proposal.workers < spec.min_workers || proposal.workers > spec.max_workers) {
     return Refuse(absl::StrCat(proposal.workers, " workers; allowed are ", spec.min_workers, " to ", spec.max_workers));
@@ -52,6 +53,7 @@ absl::Status PlanCheck::Take(const Job* job, const RunProposal& proposal) {
       const NodePtr node = state_.FindNode(task.node);
       if (!node) return Refuse(absl::StrCat("rank ", task.rank, ": no such node"));
       if (node->state != NodeState::kUp) return Refuse(node->name + " is not up");
+      if (node->cordon.on) return Refuse(node->name + " is cordoned");
       if (std::find(spec.pools.begin(), spec.pools.end(), node->pool) == spec.pools.end()) {
         return Refuse(node->name + " is in pool " + node->pool + ", which the job does not name");
       }

@@ -139,6 +139,15 @@ v1::Node ToWire(const Node& from, const NodeUsage& usage) {
   to.set_free_memory_bytes(std::max<int64_t>(0, from.memory.value - usage.memory.value));
   to.set_free_devices(usage.free_devices);
   if (from.registered_wall_ns) *to.mutable_registered() = ToTimestamp(from.registered_wall_ns);
+  to.set_tasks(static_cast<int32_t>(usage.tasks.size()));
+  if (from.cordon.on) {
+    to.set_cordoned(true);
+    to.set_draining(from.cordon.draining);
+    to.set_cordon_reason(from.cordon.reason);
+    to.set_cordoned_by(from.cordon.by);
+    *to.mutable_cordoned_since() = ToTimestamp(from.cordon.since_wall_ns);
+    if (from.cordon.deadline_wall_ns) *to.mutable_drain_deadline() = ToTimestamp(from.cordon.deadline_wall_ns);
+  }
   uint64_t last = 0;
   for (const TaskKey& key : usage.tasks) {
     if (key.job.value != last) to.add_jobs(last = key.job.value);

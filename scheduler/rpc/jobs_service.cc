@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/notification.h"
 #include "base/status_macros.h"
 #include "policies/place/fit.h"
 #include "scheduler/agents/task_body.h"
+#include "scheduler/rpc/ask.h"
 #include "scheduler/rpc/convert.h"
 #include "scheduler/rpc/errors.h"
 #include "spec/defaults.h"
@@ -102,13 +102,7 @@ grpc::Status JobsService::SubmitJob(grpc::ServerContext* context, const v1::Subm
     response->mutable_job()->set_uid(user.uid);
     return grpc::Status::OK;
   }
-  absl::Notification done;
-  CallerAnswer answer;
-  controller_.Submit(std::move(event), [&](const CallerAnswer& a) {
-    answer = a;
-    done.Notify();
-  });
-  done.WaitForNotification();
+  const CallerAnswer answer = Ask(controller_, std::move(event));
   if (!answer.status.ok()) {
     if (answer.reason.code == ReasonCode::kNeverSatisfiable) return NeverSatisfiable(ToWire(answer.reason));
     return ToGrpc(answer.status);
@@ -191,31 +185,46 @@ grpc::Status JobsService::ListJobs(grpc::ServerContext* context, const v1::ListJ
   return grpc::Status::OK;
 }
 
-grpc::Status JobsService::CancelJob(grpc::ServerContext* context, const v1::CancelJobRequest* request,
-                                    v1::Job* response) {
+template <typename Request, typename ControlEvent>
+grpc::Status JobsService::Change(grpc::ServerContext* context, const Request& request, ControlEvent event,
+                                 v1::Job* response) {
   OR_RETURN_GRPC(const User user, identity_.Of(context->peer()));
-  if (request->request_id().size() > 128) return BadField("request_id", "at most 128 bytes");
+  if (request.request_id().size() > 128) return BadField("request_id", "at most 128 bytes");
   // Also finds a job that ended long ago, so that the answer is "has ended" and not "unknown".
-  OR_RETURN_GRPC(const Job before, Find(user, request->name()));
-  CancelEvent event;
-  event.request_id = request->request_id();
+  OR_RETURN_GRPC(const Job before, Find(user, request.name()));
+  event.request_id = request.request_id();
   event.caller_uid = user.uid;
   event.caller_is_operator = user.operator_;
+  if constexpr (requires { event.caller; }) event.caller = user.name;
   event.job = before.id;
-  absl::Notification done;
-  CallerAnswer answer;
-  controller_.Cancel(std::move(event), [&](const CallerAnswer& a) {
-    answer = a;
-    done.Notify();
-  });
-  done.WaitForNotification();
+  const CallerAnswer answer = Ask(controller_, std::move(event));
   if (absl::IsNotFound(answer.status)) {
     return ToGrpc(absl::FailedPreconditionError(absl::StrCat("jobs/", before.id.value, " has already ended")));
   }
   if (!answer.status.ok()) return ToGrpc(answer.status);
-  OR_RETURN_GRPC(const Job job, Find(user, request->name()));
+  OR_RETURN_GRPC(const Job job, Find(user, request.name()));
   *response = Show(job);
   return grpc::Status::OK;
+}
+
+grpc::Status JobsService::CancelJob(grpc::ServerContext* context, const v1::CancelJobRequest* request,
+                                    v1::Job* response) {
+  return Change(context, *request, CancelEvent{}, response);
+}
+
+grpc::Status JobsService::HoldJob(grpc::ServerContext* context, const v1::HoldJobRequest* request, v1::Job* response) {
+  return Change(context, *request, JobControlEvent{.verb = JobControlEvent::Verb::kHold}, response);
+}
+
+grpc::Status JobsService::ReleaseJob(grpc::ServerContext* context, const v1::ReleaseJobRequest* request,
+                                     v1::Job* response) {
+  return Change(context, *request, JobControlEvent{.verb = JobControlEvent::Verb::kRelease}, response);
+}
+
+grpc::Status JobsService::RequeueJob(grpc::ServerContext* context, const v1::RequeueJobRequest* request,
+                                     v1::Job* response) {
+  return Change(context, *request,
+                JobControlEvent{.verb = JobControlEvent::Verb::kRequeue, .hold = request->hold()}, response);
 }
 
 grpc::Status JobsService::ExplainJob(grpc::ServerContext* context, const v1::ExplainJobRequest* request,
@@ -235,7 +244,7 @@ grpc::Status JobsService::ExplainJob(grpc::ServerContext* context, const v1::Exp
       if (Fit(one, single, 1, Preference::kPack)) {
         response->set_nodes_fitting_when_empty(response->nodes_fitting_when_empty() + 1);
       }
-      if (node->state == NodeState::kUp) rooms.push_back(RoomNow(node, state.usage(node->id)));
+      if (TakesWork(*node)) rooms.push_back(RoomNow(node, state.usage(node->id)));
     }
     if (!WaitsForPlace(job)) return;
     // What would let it start on what is free now.
@@ -257,10 +266,10 @@ grpc::Status JobsService::ExplainJob(grpc::ServerContext* context, const v1::Exp
     if (response->position() == 1) {
       std::vector<Room> away = rooms;
       for (const NodePtr& node : state.nodes()) {
-        if (node->state != NodeState::kUp) away.push_back(EmptyRoom(node));
+        if (!TakesWork(*node)) away.push_back(EmptyRoom(node));
       }
       if (away.size() > rooms.size() && Fit(away, job.spec, job.spec.max_workers, Preference::kPack)) {
-        response->add_would_help("nodes that are down now could hold it");
+        response->add_would_help("nodes that are down or cordoned now could hold it");
       }
     } else if (response->position() > 1) {
       response->add_would_help(absl::StrCat(response->ahead(), " jobs are ahead in its queue"));

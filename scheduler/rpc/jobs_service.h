@@ -33,6 +33,9 @@ class JobsService final : public v1::Jobs::Service {
   grpc::Status GetJob(grpc::ServerContext*, const v1::GetJobRequest*, v1::Job*) override;
   grpc::Status ListJobs(grpc::ServerContext*, const v1::ListJobsRequest*, v1::ListJobsResponse*) override;
   grpc::Status CancelJob(grpc::ServerContext*, const v1::CancelJobRequest*, v1::Job*) override;
+  grpc::Status HoldJob(grpc::ServerContext*, const v1::HoldJobRequest*, v1::Job*) override;
+  grpc::Status ReleaseJob(grpc::ServerContext*, const v1::ReleaseJobRequest*, v1::Job*) override;
+  grpc::Status RequeueJob(grpc::ServerContext*, const v1::RequeueJobRequest*, v1::Job*) override;
   grpc::Status ExplainJob(grpc::ServerContext*, const v1::ExplainJobRequest*, v1::ExplainJobResponse*) override;
   grpc::Status ListJobEvents(grpc::ServerContext*, const v1::ListJobEventsRequest*, v1::ListJobEventsResponse*) override;
   grpc::Status WatchJob(grpc::ServerContext*, const v1::WatchJobRequest*, grpc::ServerWriter<v1::Job>*) override;
@@ -42,6 +45,9 @@ class JobsService final : public v1::Jobs::Service {
   // The job, when the caller may see it; NOT_FOUND in the same words for both other cases.
   absl::StatusOr<Job> Find(const User& user, const std::string& name);
   v1::Job Show(const Job& job);
+  // An event about the job that a request names, as the caller's; answers with the job as it then is.
+  template <typename Request, typename ControlEvent>
+  grpc::Status Change(grpc::ServerContext* context, const Request& request, ControlEvent event, v1::Job* response);
   std::string NameOf(NodeId id) const;
 
   Controller& controller_;

@@ -108,6 +108,9 @@ std::string EncodeJob(const Job& job) {
   to.set_exit_code(job.exit_code);
   for (const std::string& line : job.log_tail) to.add_log_tail(line);
   to.set_revision(job.revision);
+  to.set_held(job.held);
+  to.set_held_by_operator(job.held_by_operator);
+  to.set_held_by(job.held_by);
   return to.SerializeAsString();
 }
 
@@ -170,6 +173,9 @@ absl::StatusOr<Job> DecodeJob(JobId id, const std::string& spec_bytes, const std
   job.exit_code = from.exit_code();
   job.log_tail.assign(from.log_tail().begin(), from.log_tail().end());
   job.revision = from.revision();
+  job.held = from.held();
+  job.held_by_operator = from.held_by_operator();
+  job.held_by = from.held_by();
   return job;
 }
 
@@ -195,6 +201,15 @@ std::string EncodeNode(const Node& node) {
   to.set_max_power(node.max_power.value);
   to.set_info(node.info);
   to.set_registered_wall_ns(node.registered_wall_ns);
+  if (node.cordon.on) {
+    auto* cordon = to.mutable_cordon();
+    cordon->set_draining(node.cordon.draining);
+    cordon->set_force(node.cordon.force);
+    cordon->set_reason(node.cordon.reason);
+    cordon->set_by(node.cordon.by);
+    cordon->set_since_wall_ns(node.cordon.since_wall_ns);
+    cordon->set_deadline_wall_ns(node.cordon.deadline_wall_ns);
+  }
   return to.SerializeAsString();
 }
 
@@ -223,6 +238,10 @@ absl::StatusOr<Node> DecodeNode(NodeId id, const std::string& bytes) {
   node.max_power = {from.max_power()};
   node.info = from.info();
   node.registered_wall_ns = from.registered_wall_ns();
+  if (from.has_cordon()) {
+    const auto& c = from.cordon();
+    node.cordon = {true, c.draining(), c.force(), c.reason(), c.by(), c.since_wall_ns(), c.deadline_wall_ns()};
+  }
   return node;
 }
 

@@ -48,6 +48,11 @@ class Users(harness.SystemTest):
             self.assertEqual(self.one.cli(*verb, user=GAMES, check=False).returncode, 3, verb)
         listed = self.one.cli("jobs", "-a", "-o", "json", user=GAMES)
         self.assertEqual(json.loads(listed.stdout).get("jobs", []), [])
+        for verb in ("hold", "release", "requeue"):
+            self.assertEqual(self.one.cli(verb, job, user=GAMES, check=False).returncode, 3, verb)
+        for verb in (("cordon",), ("drain", "--reason", "mine"), ("resume",)):
+            self.assertEqual(self.one.cli("node", verb[0], "n1", *verb[1:], user=GAMES, check=False).returncode, 4, verb)
+        self.assertIn("(5), user", self.one.cli("whoami", user=GAMES).stdout)
         self.one.cli("cancel", job)  # root is an operator
         self.assertEqual(json.loads(self.one.cli("job", "show", job, "-o", "json", user=NOBODY).stdout)["user"],
                          "nobody")
