@@ -240,7 +240,8 @@ LogPlace Agent::Locate(const Key& key, bool errors) {
     }
     // The daemon has its end, and the session forgot it: what it wrote stays until the launcher's spool is pruned.
     place = {log_dir_ + "/" + TaskName(key) + (errors ? ".err" : ".out"), std::nullopt, true, ""};
-    if (::access(place.path.c_str(), F_OK) != 0) {
+    // An error log is kept only if something is in it: the other file says that the task is known here.
+    if (::access((log_dir_ + "/" + TaskName(key) + ".out").c_str(), F_OK) != 0) {
       place.error = "node " + options_.facts.node +
                     " keeps no log of this task: it was pruned, or the job wrote to a file of its own (outputs)";
     }

@@ -123,6 +123,24 @@ TEST(Launcher, NothingOfAForgottenTaskIsKeptAndItsFileServesAnother) {
   EXPECT_EQ(list.tasks(0).exit_code(), 4);
 }
 
+TEST(Launcher, AnErrorLogIsKeptIfSomethingIsInIt) {
+  TestLauncher one;
+  one.Run(one.Task("1.1.0", {"sh", "-c", "echo out"}));
+  one.Run(one.Task("1.1.1", {"sh", "-c", "echo err >&2"}));
+  EXPECT_EQ(one.Forget("1.1.0").error(), "");
+  EXPECT_EQ(one.Forget("1.1.1").error(), "");
+  EXPECT_EQ(one.Output("1.1.0"), "out\n");
+  EXPECT_FALSE(std::filesystem::exists(one.List().log_dir() + "/1.1.0.err"));
+  EXPECT_EQ(one.Output("1.1.1", "err"), "err\n");
+  // The empty one serves the next task.
+  const v1::TaskState next = one.Run(one.Task("2.1.0", {"sh", "-c", "echo next >&2; echo next"}));
+  EXPECT_EQ(next.exit_code(), 0);
+  EXPECT_EQ(one.Output("2.1.0", "err"), "next\n");
+  EXPECT_EQ(one.Output("2.1.0"), "next\n");
+  EXPECT_EQ(one.Output("1.1.0"), "out\n");
+  EXPECT_EQ(one.Output("1.1.1", "err"), "err\n");
+}
+
 TEST(Launcher, WhatIsLeftWhenTheMainProcessEndsIsEnded) {
   TestLauncher one;
   one.Run(one.Task("1.1.0", {"sh", "-c", "setsid sleep 1000 & (setsid sleep 1000 &) ; sleep 0.1; exit 0"}));

@@ -45,8 +45,10 @@ bool Receive(Received* received) {
 
 // What ps shows: the kernel reads it from where the arguments of the process were.
 void ShowArguments(char* room, size_t size, const char* file) {
+  constexpr char kName[] = "sinew-shim";
   memset(room, 0, size);
-  snprintf(room, size, "sinew-shim%c%s", '\0', file);
+  memcpy(room, kName, sizeof(kName));
+  strncpy(room + sizeof(kName), file, size - sizeof(kName) - 1);
 }
 
 [[noreturn]] void BecomeShim(const Received& received, char* room, size_t size) {

@@ -67,6 +67,7 @@ absl::StatusOr<Spool> Spool::Open(const std::string& dir) {
   ASSIGN_OR_RETURN(names, ListDir(spool.log_dir()));
   std::vector<std::pair<std::int64_t, std::string>> aged;
   for (const std::string& name : names) {
+    if (name.rfind("free.", 0) == 0) std::remove((spool.log_dir() + "/" + name).c_str());
     const std::size_t stem = name.rfind(".out");
     if (stem == std::string::npos || !IsTaskName(name.substr(0, stem))) continue;
     if (::lstat((spool.log_dir() + "/" + name).c_str(), &info) != 0) continue;
@@ -136,6 +137,8 @@ absl::StatusOr<Spool::Logs> Spool::OpenLogs(const std::string& task, uid_t owner
   Logs logs;
   for (auto& [fd, ending] : {std::pair<UniqueFd*, const char*>{&logs.out, ".out"}, {&logs.err, ".err"}}) {
     const std::string path = log_dir() + "/" + task + ending;
+    *fd = TakeFreeLog(path, owner == static_cast<uid_t>(-1) ? ::geteuid() : owner);
+    if (fd->valid()) continue;
     fd->reset(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0640));
     if (!fd->valid()) return ErrnoStatus("open", path);
     if (owner != static_cast<uid_t>(-1) && ::fchown(fd->get(), owner, group) != 0)
@@ -149,9 +152,36 @@ absl::StatusOr<Spool::Logs> Spool::OpenLogs(const std::string& task, uid_t owner
       logged_.push_back(old);
       continue;
     }
-    for (const char* ending : {".out", ".err"}) std::remove((log_dir() + "/" + old + ending).c_str());
+    for (const char* ending : {".out", ".err"}) DropLog(log_dir() + "/" + old + ending);
   }
   return logs;
+}
+
+UniqueFd Spool::TakeFreeLog(const std::string& path, uid_t owner) {
+  const auto it = free_logs_.find(owner);
+  if (it == free_logs_.end() || it->second.empty()) return {};
+  const std::string from = std::move(it->second.back());
+  it->second.pop_back();
+  --n_free_logs_;
+  // Not over one that is there: that of a task of the same name, which goes on in it.
+  if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, path.c_str(), RENAME_NOREPLACE) != 0) {
+    std::remove(from.c_str());
+    return {};
+  }
+  return UniqueFd(::open(path.c_str(), O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC));
+}
+
+void Spool::DropLog(const std::string& path) {
+  struct stat info;
+  if (n_free_logs_ < kMaxFree && ::lstat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) && info.st_size == 0) {
+    std::string kept = log_dir() + "/free." + std::to_string(++last_free_);
+    if (::rename(path.c_str(), kept.c_str()) == 0) {
+      free_logs_[info.st_uid].push_back(std::move(kept));
+      ++n_free_logs_;
+      return;
+    }
+  }
+  std::remove(path.c_str());
 }
 
 Spool::Shim Spool::Probe(const std::string& task, ShimRecord* record) const {
@@ -185,6 +215,9 @@ absl::Status Spool::WriteStatus(const std::string& task, const ShimReport& repor
 }
 
 void Spool::Remove(const std::string& task) {
+  struct stat info;
+  const std::string errors = log_dir() + "/" + task + ".err";
+  if (::lstat(errors.c_str(), &info) == 0 && info.st_size == 0) DropLog(errors);
   const std::string path = File(task);
   std::string kept = dir_ + "/free." + std::to_string(++last_free_);
   // Cut, since what it held may be secret; not to nothing, as ext4 writes a file that is then filled to disk at once.

@@ -7,7 +7,9 @@
 //                        lives. Renamed into place once it holds the StartTask
 //   free.N               cut files of forgotten tasks, used for later ones: to delete and create one for each task
 //                        makes ext4 search for inodes that were not used lately
-//   logs/<task>.out, <task>.err   stay when the task is forgotten; the oldest go when there are too many
+//   logs/<task>.out, <task>.err   stay when the task is forgotten, an error log only if something is in it; the oldest go
+//                        when there are too many
+//   logs/free.N          empty ones of before, which later tasks of the same user get
 // What is written here is not synced: after a power cut no task runs any more, and a task that is unknown then never
 // was acknowledged as ended.
 #pragma once
@@ -16,6 +18,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -62,11 +65,17 @@ class Spool {
   std::optional<ShimReport> ReadStatus(const std::string& task) const;
   absl::Status WriteStatus(const std::string& task, const ShimReport& report) const;
 
-  // All but the logs.
+  // All but what the task printed.
   void Remove(const std::string& task);
 
  private:
   static constexpr std::size_t kMaxFree = 256;
+
+  // A log that no task has, renamed to path; not valid when there is none. Another user's would not do: who had it may
+  // have it open still.
+  UniqueFd TakeFreeLog(const std::string& path, uid_t owner);
+  // An empty log becomes a free one; any other is deleted.
+  void DropLog(const std::string& path);
 
   // A locked file that no task has, and its path.
   absl::StatusOr<UniqueFd> TakeFree(std::string* path);
@@ -76,6 +85,8 @@ class Spool {
   UniqueFd lock_;
   std::deque<std::string> logged_;  // oldest first
   std::vector<std::string> free_;        // paths
+  std::map<uid_t, std::vector<std::string>> free_logs_;  // paths
+  std::size_t n_free_logs_ = 0;
   std::uint64_t last_free_ = 0;
 };
 

@@ -123,6 +123,7 @@ class Lifecycle(harness.SystemTest):
         job = cluster.submit("--", "printf", "%s\\n", *words)
         cluster.wait_state(job, "COMPLETED")
         self.assertEqual(cluster.cli("logs", job).stdout.splitlines(), words)
+        self.assertEqual(cluster.cli("logs", job, "--stderr").stdout, "")
         self.assertFalse((cluster.work / "oops").exists())
 
 
