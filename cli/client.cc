@@ -16,6 +16,7 @@
 #include "base/status_macros.h"
 #include "base/unique_fd.h"
 #include "cli/exit_code.h"
+#include "proto/sinew/v1/admin.grpc.pb.h"
 #include "proto/sinew/v1/job.grpc.pb.h"
 #include "proto/sinew/v1/node.grpc.pb.h"
 
@@ -88,10 +89,31 @@ absl::Status ProbeSocket(const std::string& socket) {
                                 "; start one with `sinew up`, or name its socket with --socket");
 }
 
+namespace {
+
+// Until the end of the stream, or `take` returned false (then OK).
+template <typename Message>
+absl::Status ReadAll(grpc::ClientContext& context, grpc::ClientReader<Message>& stream,
+                   const std::function<bool(const Message&)>& take) {
+  Message message;
+  while (stream.Read(&message)) {
+    if (take(message)) continue;
+    context.TryCancel();
+    while (stream.Read(&message)) {
+    }
+    (void)stream.Finish();
+    return absl::OkStatus();
+  }
+  return FromGrpc(stream.Finish());
+}
+
+}  // namespace
+
 struct Client::Stubs {
   std::unique_ptr<v1::Jobs::Stub> jobs;
   std::unique_ptr<v1::Nodes::Stub> nodes;
   std::unique_ptr<v1::Cluster::Stub> cluster;
+  std::unique_ptr<v1::Admin::Stub> admin;
 
   // A unary call; `repeat`: it may be made again with the same request.
   template <typename Stub, typename Request, typename Response>
@@ -130,6 +152,7 @@ Client::Client(std::string socket) : socket_(std::move(socket)), stubs_(std::mak
   stubs_->jobs = v1::Jobs::NewStub(channel);
   stubs_->nodes = v1::Nodes::NewStub(channel);
   stubs_->cluster = v1::Cluster::NewStub(channel);
+  stubs_->admin = v1::Admin::NewStub(channel);
 }
 Client::~Client() = default;
 
@@ -256,32 +279,21 @@ absl::Status Client::Watch(const std::string& name, int64_t timeout_ns, const st
   grpc::ClientContext context;
   if (timeout_ns > 0) Deadline(context, timeout_ns);
   const auto stream = stubs_->jobs->WatchJob(&context, request);
-  v1::Job job;
-  while (stream->Read(&job)) {
-    if (take(job)) continue;
-    context.TryCancel();
-    while (stream->Read(&job)) {
-    }
-    (void)stream->Finish();
-    return absl::OkStatus();
-  }
-  return FromGrpc(stream->Finish());
+  return ReadAll<v1::Job>(context, *stream, take);
+}
+
+absl::Status Client::Backup(const std::function<bool(const v1::BackupChunk&)>& take) {
+  RETURN_IF_ERROR(ProbeSocket(socket_));
+  grpc::ClientContext context;
+  const auto stream = stubs_->admin->Backup(&context, {});
+  return ReadAll<v1::BackupChunk>(context, *stream, take);
 }
 
 absl::Status Client::ReadLogs(const v1::ReadLogsRequest& request, const std::function<bool(const v1::LogChunk&)>& take) {
   RETURN_IF_ERROR(ProbeSocket(socket_));
   grpc::ClientContext context;
   const auto stream = stubs_->jobs->ReadLogs(&context, request);
-  v1::LogChunk chunk;
-  while (stream->Read(&chunk)) {
-    if (take(chunk)) continue;
-    context.TryCancel();
-    while (stream->Read(&chunk)) {
-    }
-    (void)stream->Finish();
-    return absl::OkStatus();
-  }
-  return FromGrpc(stream->Finish());
+  return ReadAll<v1::LogChunk>(context, *stream, take);
 }
 
 }  // namespace sinew::cli

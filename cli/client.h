@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "proto/sinew/v1/admin.pb.h"
 #include "proto/sinew/v1/job.pb.h"
 #include "proto/sinew/v1/node.pb.h"
 
@@ -47,6 +48,7 @@ class Client {
   // Until the job ended, `take` returned false (then OK), `timeout_ns` passed (DEADLINE_EXCEEDED; 0 = none) or the
   // connection broke.
   absl::Status Watch(const std::string& name, int64_t timeout_ns, const std::function<bool(const v1::Job&)>& take);
+  absl::Status Backup(const std::function<bool(const v1::BackupChunk&)>& take);
   absl::Status ReadLogs(const v1::ReadLogsRequest& request, const std::function<bool(const v1::LogChunk&)>& take);
 
  private:

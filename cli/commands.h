@@ -23,6 +23,11 @@ absl::StatusOr<int> NodeShow(const Options& options);
 absl::StatusOr<int> Version(const Options& options);
 absl::StatusOr<int> WhoAmI(const Options& options);
 
+// admin.cc
+absl::StatusOr<int> AdminBackup(const Options& options);
+absl::StatusOr<int> AdminCheck(const Options& options);
+absl::StatusOr<int> AdminRestore(const Options& options);
+
 // operate.cc
 absl::StatusOr<int> Hold(const Options& options);
 absl::StatusOr<int> Release(const Options& options);

@@ -39,6 +39,9 @@ class Help final : public CLI::Formatter {
         {"hold", "  sinew hold 12 13\n"},
         {"release", "  sinew release 12 13\n"},
         {"requeue", "  sinew requeue 12\n  sinew requeue --hold 12\n"},
+        {"backup", "  sinew admin backup /backup/sinew-$(date +%F).db\n"},
+        {"check", "  sinew admin check /backup/sinew-2026-12-01.db\n"},
+        {"restore", "  sinew admin restore /backup/sinew-2026-12-01.db --config /etc/sinew/sinewd.yaml\n"},
         {"cordon", "  sinew node cordon n1 --reason \"fan is loud\"\n"},
         {"drain", "  sinew node drain n1 --reason \"new kernel\"                  waits for what runs there\n"
                   "  sinew node drain n1 --reason \"new kernel\" --deadline 30m   and stops it then\n"},
@@ -110,6 +113,17 @@ class CommandLine {
     drain->add_flag("--force", options_.force, "with --deadline: also stop jobs that may not run again; they fail");
     drain->add_flag("--no-wait", options_.no_wait, "return at once");
     Named(Add(*node, "resume", "let a node take work again", NodeResume), "NODE", false);
+    CLI::App* admin = Group("admin", "the daemon's state");
+    const auto file = [this](CLI::App* verb, const std::string& what) {
+      verb->add_option("FILE", options_.names, what)->required()->type_name("")->expected(1);
+      return verb;
+    };
+    file(Add(*admin, "backup", "copy the state of the running daemon into a file", AdminBackup), "which must not exist");
+    file(Add(*admin, "check", "read all of a backup, and say what is wrong with it", AdminCheck), "a backup");
+    file(Add(*admin, "restore", "make the state of a daemon that is not running from a backup", AdminRestore), "a backup")
+        ->add_option("--config", options_.config, "of the daemon, whose state_dir must hold no state")
+        ->type_name("FILE")
+        ->capture_default_str();
     CLI::App* up = Add(app_, "up", "start a cluster on this machine, without root", Up);
     up->add_option("--nodes", options_.nodes, "how many nodes; 1 unless given")->check(CLI::Range(1, 64));
     up->add_option("--hardware", options_.hardware, "what each node has, described instead of found")->type_name("FILE");

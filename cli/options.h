@@ -49,6 +49,8 @@ struct Options {
 
   bool hold = false;                // requeue
 
+  std::string config = "/etc/sinew/sinewd.yaml";  // admin restore
+
   // node cordon, node drain
   std::string reason;
   int64_t deadline_ns = -1;         // below 0 = none

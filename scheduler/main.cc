@@ -23,9 +23,11 @@
 #include "scheduler/agents/agent_hub.h"
 #include "scheduler/config.h"
 #include "scheduler/controller.h"
+#include "scheduler/rpc/admin_service.h"
 #include "scheduler/rpc/jobs_service.h"
 #include "scheduler/rpc/nodes_service.h"
 #include "scheduler/rpc/server.h"
+#include "scheduler/store/backup.h"
 #include "scheduler/store/progress_store.h"
 #include "scheduler/store/sqlite_store.h"
 #include "scheduler/store/state_dir.h"
@@ -39,6 +41,11 @@ constexpr int kDiskErrorExit = 74;
 int Refuse(const absl::Status& status) {
   std::fprintf(stderr, "sinewd: %s\n", std::string(status.message()).c_str());
   return absl::IsDataLoss(status) ? kDiskErrorExit : kConfigurationExit;
+}
+
+std::string Text(const StateFacts& facts) {
+  return std::to_string(facts.jobs) + " jobs (" + std::to_string(facts.live_jobs) + " not ended), " +
+         std::to_string(facts.nodes) + " nodes, revision " + std::to_string(facts.revision) + ", cluster " + facts.cluster_id;
 }
 
 // Writes progress of running jobs to its own database, wakes watchers, and watches the agents.
@@ -83,6 +90,7 @@ absl::Status Serve(const Config& config, UniqueFd signals, std::unique_ptr<Pipel
   JobsService jobs(controller, progress, logs, changes, identity);
   NodesService nodes(controller, [&hub](const std::string& node) { return hub.LastHeard(node); }, identity);
   ClusterService cluster(controller, identity);
+  AdminService admin(controller, identity, config.state_dir);
   controller.AddListener(&hub);
   controller.AddListener(&changes);
   controller.Start();
@@ -93,7 +101,7 @@ absl::Status Serve(const Config& config, UniqueFd signals, std::unique_ptr<Pipel
     event.node.pool = node.pool;
     controller.Post(std::move(event));
   }
-  RETURN_IF_ERROR(server.Start({&jobs, &nodes, &cluster, &hub}));
+  RETURN_IF_ERROR(server.Start({&jobs, &nodes, &cluster, &admin, &hub}));
   spdlog::info("msg=\"serving\" version={} socket={} policy={}", kVersion, config.socket, config.policy.name);
   SdNotify("READY=1");
 
@@ -130,17 +138,31 @@ absl::Status Serve(const Config& config, UniqueFd signals, std::unique_ptr<Pipel
 
 int Main(int argc, char** argv) {
   CLI::App app("The scheduler daemon of Sinew");
-  std::string file;
+  std::string file, check_state, restore;
   bool init = false, check = false;
-  app.add_option("--config", file, "sinewd.yaml")->required();
+  app.add_option("--config", file, "sinewd.yaml")->type_name("FILE");
   app.add_flag("--init", init, "make an empty state in state_dir, which must not hold one, and exit");
   app.add_flag("--check-config", check, "read the configuration, say what is wrong with it, and exit");
+  app.add_option("--restore", restore, "put a backup into state_dir, which must not hold a state, and exit")
+      ->type_name("FILE");
+  app.add_option("--check-state", check_state, "read all of a backup, say what is in it or wrong with it, and exit")
+      ->type_name("FILE");
   app.set_version_flag("--version", std::string("sinewd ") + kVersion);
   app.footer("Exit status: 0 stopped by a signal, 74 the disk failed, 78 the configuration or the state needs a person.");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? 0 : 2;
+  }
+  if (!check_state.empty()) {
+    const auto facts = CheckState(check_state);
+    if (!facts.ok()) return Refuse(facts.status());
+    std::printf("%s is whole: %s\n", check_state.c_str(), Text(*facts).c_str());
+    return 0;
+  }
+  if (file.empty()) {
+    std::fprintf(stderr, "sinewd: --config is missing; name the configuration, such as /etc/sinew/sinewd.yaml\n");
+    return 2;
   }
   // Before any thread, so that all inherit the mask.
   auto signals = TakeSignals();
@@ -157,6 +179,12 @@ int Main(int argc, char** argv) {
   }
   if (check) {
     std::printf("%s is fine\n", file.c_str());
+    return 0;
+  }
+  if (!restore.empty()) {
+    const auto facts = RestoreState(restore, config->state_dir);
+    if (!facts.ok()) return Refuse(facts.status());
+    std::printf("restored %s from %s: %s\n", config->state_dir.c_str(), restore.c_str(), Text(*facts).c_str());
     return 0;
   }
   if (init) {

@@ -54,9 +54,10 @@ std::string Statement::Text(int column) const {
   return data ? std::string(static_cast<const char*>(data), sqlite3_column_bytes(statement_, column)) : "";
 }
 
-absl::StatusOr<std::unique_ptr<Database>> Database::Open(const std::string& path, bool create, const std::string& vfs) {
+absl::StatusOr<std::unique_ptr<Database>> Database::Open(const std::string& path, Mode mode, const std::string& vfs) {
   std::unique_ptr<Database> database(new Database);
-  const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | (create ? SQLITE_OPEN_CREATE : 0);
+  const int flags = SQLITE_OPEN_NOMUTEX | (mode == Mode::kReadOnly ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE) |
+                    (mode == Mode::kCreate ? SQLITE_OPEN_CREATE : 0);
   if (sqlite3_open_v2(path.c_str(), &database->db_, flags, vfs.empty() ? nullptr : vfs.c_str()) != SQLITE_OK) {
     return Error(database->db_);
   }
@@ -72,6 +73,24 @@ Database::~Database() {
 absl::Status Database::Execute(const std::string& sql) {
   if (sqlite3_exec(db_, sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) return Error(db_);
   return absl::OkStatus();
+}
+
+absl::Status Database::CopyTo(Database& to, const std::function<void()>& lock, const std::function<void()>& unlock) {
+  constexpr int kPages = 256;
+  lock();
+  sqlite3_backup* copy = sqlite3_backup_init(to.db_, "main", db_, "main");
+  unlock();
+  if (!copy) return Error(to.db_);
+  int code = SQLITE_OK;
+  while (code == SQLITE_OK) {
+    lock();
+    code = sqlite3_backup_step(copy, kPages);
+    unlock();
+  }
+  lock();
+  sqlite3_backup_finish(copy);
+  unlock();
+  return code == SQLITE_DONE ? absl::OkStatus() : Error(to.db_);
 }
 
 absl::StatusOr<Statement> Database::Prepare(const char* sql) {

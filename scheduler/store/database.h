@@ -8,6 +8,7 @@
 #include <sqlite3.h>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -46,11 +47,15 @@ class Statement {
 
 class Database {
  public:
+  enum class Mode { kReadOnly, kReadWrite, kCreate };
   // vfs: name of a registered VFS, "" = the default.
-  static absl::StatusOr<std::unique_ptr<Database>> Open(const std::string& path, bool create, const std::string& vfs);
+  static absl::StatusOr<std::unique_ptr<Database>> Open(const std::string& path, Mode mode, const std::string& vfs);
   ~Database();
 
   absl::Status Execute(const std::string& sql);
+  // Copies all of it into another, some pages at a time; `lock` and `unlock` are called around each such step, and what
+  // others change through this connection in between is part of the copy.
+  absl::Status CopyTo(Database& to, const std::function<void()>& lock, const std::function<void()>& unlock);
   // The prepared statement, reset. Valid until the next Prepare of the same text.
   absl::StatusOr<Statement> Prepare(const char* sql);
 

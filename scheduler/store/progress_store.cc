@@ -15,7 +15,7 @@ constexpr char kSchema[] =
     "record BLOB NOT NULL, PRIMARY KEY(job, rank)) WITHOUT ROWID;";
 
 absl::StatusOr<std::unique_ptr<Database>> OpenDatabase(const std::string& path) {
-  ASSIGN_OR_RETURN(auto database, Database::Open(path, true, ""));
+  ASSIGN_OR_RETURN(auto database, Database::Open(path, Database::Mode::kCreate, ""));
   RETURN_IF_ERROR(database->Execute(kSchema));
   return database;
 }

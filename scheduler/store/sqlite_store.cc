@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scheduler/store/sqlite_store.h"
 
+#include <unistd.h>
+
 #include <cstdlib>
 
 #include "absl/strings/str_cat.h"
@@ -49,7 +51,7 @@ absl::StatusOr<Job> JobFromRow(const Statement& row) {
 }  // namespace
 
 absl::Status SqliteStore::Create(const std::string& path) {
-  ASSIGN_OR_RETURN(auto db, Database::Open(path, true, ""));
+  ASSIGN_OR_RETURN(auto db, Database::Open(path, Database::Mode::kCreate, ""));
   ASSIGN_OR_RETURN(std::string id, ReadFile("/proc/sys/kernel/random/uuid"));
   while (!id.empty() && id.back() == '\n') id.pop_back();
   RETURN_IF_ERROR(db->Execute("PRAGMA synchronous=FULL;"));
@@ -57,9 +59,10 @@ absl::Status SqliteStore::Create(const std::string& path) {
                                   "'),('cluster_id','", id, "'),('revision','0'),('last_job','0');COMMIT;"));
 }
 
-absl::StatusOr<std::unique_ptr<SqliteStore>> SqliteStore::Open(const std::string& path, const std::string& vfs) {
-  ASSIGN_OR_RETURN(auto db, Database::Open(path, false, vfs));
-  RETURN_IF_ERROR(db->Execute(kPragmas));
+absl::StatusOr<std::unique_ptr<SqliteStore>> SqliteStore::Open(const std::string& path, const std::string& vfs,
+                                                               Mode mode) {
+  ASSIGN_OR_RETURN(auto db, Database::Open(path, mode, vfs));
+  RETURN_IF_ERROR(db->Execute(mode == Mode::kReadOnly ? "PRAGMA trusted_schema=OFF;" : kPragmas));
   ASSIGN_OR_RETURN(const std::string schema, Meta(*db, "schema"));
   const int version = std::atoi(schema.c_str());
   if (version > kSchemaVersion) {
@@ -207,6 +210,29 @@ absl::StatusOr<RestoredState> SqliteStore::Load(size_t ended_jobs) {
     state.stage_states.push_back({stages.Text(0), static_cast<uint32_t>(stages.Int(1)), stages.Text(2)});
   }
   return state;
+}
+
+absl::Status SqliteStore::Backup(const std::string& path) {
+  absl::Status status = [&]() -> absl::Status {
+    ASSIGN_OR_RETURN(auto copy, Database::Open(path, Database::Mode::kCreate, ""));
+    RETURN_IF_ERROR(copy->Execute("PRAGMA synchronous=FULL;"));
+    RETURN_IF_ERROR(database_->CopyTo(*copy, [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { mutex_.Lock(); },
+                                      [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { mutex_.Unlock(); }));
+    return copy->Execute("PRAGMA journal_mode=DELETE;");  // the copy is one file
+  }();
+  if (!status.ok()) {
+    for (const char* suffix : {"", "-wal", "-shm", "-journal"}) ::unlink((path + suffix).c_str());
+  }
+  return status;
+}
+
+absl::Status SqliteStore::CheckStructure() {
+  absl::MutexLock lock(&mutex_);
+  ASSIGN_OR_RETURN(Statement check, database_->Prepare("PRAGMA integrity_check(1)"));
+  ASSIGN_OR_RETURN(const bool found, check.Step());
+  const std::string text = found ? check.Text(0) : "no answer";
+  check.Reset();
+  return text == "ok" ? absl::OkStatus() : absl::DataLossError(text);
 }
 
 absl::StatusOr<std::optional<Job>> SqliteStore::FindJob(JobId id) {

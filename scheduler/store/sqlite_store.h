@@ -22,13 +22,19 @@ class SqliteStore final : public Store {
 
   static absl::Status Create(const std::string& path);
   // FAILED_PRECONDITION when a newer version of Sinew wrote the file.
-  static absl::StatusOr<std::unique_ptr<SqliteStore>> Open(const std::string& path, const std::string& vfs = "");
+  using Mode = Database::Mode;
+  static absl::StatusOr<std::unique_ptr<SqliteStore>> Open(const std::string& path, const std::string& vfs = "",
+                                                           Mode mode = Mode::kReadWrite);
 
   absl::Status Commit(const Transaction& transaction) override;
   absl::StatusOr<RestoredState> Load(size_t ended_jobs) override;
   absl::StatusOr<std::optional<Job>> FindJob(JobId id) override;
   absl::StatusOr<std::vector<Job>> EndedJobs(std::optional<uint32_t> uid, uint64_t before, int limit) override;
   absl::StatusOr<std::vector<LogLine>> JobLog(JobId id, uint64_t after_revision, int limit) override;
+
+  absl::Status Backup(const std::string& path) override;
+  // What SQLite's integrity_check finds wrong.
+  absl::Status CheckStructure();
 
   const std::string& cluster_id() const { return cluster_id_; }
 

@@ -92,7 +92,7 @@ TEST_F(StoreTest, GivesBackEveryFieldOfWhatTheEngineMade) {
 
 TEST_F(StoreTest, ANewerStateIsRefusedAndLeftAlone) {
   {
-    auto db = *Database::Open(DatabasePath(dir_), false, "");
+    auto db = *Database::Open(DatabasePath(dir_), Database::Mode::kReadWrite, "");
     ASSERT_TRUE(db->Execute("UPDATE meta SET value='99' WHERE key='schema'").ok());
   }
   const auto store = SqliteStore::Open(DatabasePath(dir_));

@@ -35,6 +35,9 @@ class Store {
     JobLogRecord record;
   };
   virtual absl::StatusOr<std::vector<LogLine>> JobLog(JobId id, uint64_t after_revision, int limit) = 0;
+
+  // A copy of all that is committed, in a new file; commits go on meanwhile. Thread-safe. Failing, leaves no file.
+  virtual absl::Status Backup(const std::string& path) = 0;
 };
 
 }  // namespace sinew

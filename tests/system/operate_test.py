@@ -2,6 +2,7 @@
 """Hold, release and requeue of jobs; cordon, drain and resume of nodes; over a crash of the daemon too."""
 
 import json
+import signal
 import unittest
 
 import harness
@@ -65,6 +66,31 @@ class Operate(harness.SystemTest):
         self.assertEqual(one.job(job)["run"], 2)
         one.cli("node", "resume", node)
         self.assertNotIn("DRAIN", one.cli("nodes").stdout)
+
+    def test_backup_and_restore(self):
+        one = self.cluster().start()
+        done = one.submit("--name", "before", "--", "true")
+        one.wait_state(done, "COMPLETED")
+        file = one.dir / "backup.db"
+        self.assertIn("verified", one.cli("admin", "backup", file).stdout)
+        self.assertEqual(one.cli("admin", "backup", file, check=False).returncode, 5, "it overwrites nothing")
+        self.assertEqual(file.stat().st_mode & 0o777, 0o600)
+        self.assertIn("1 jobs (0 not ended), 1 nodes", one.cli("admin", "check", file).stdout)
+        after = one.submit("--", "true")
+        one.wait_state(after, "COMPLETED")
+        one.kill("sinewd", signal.SIGTERM)
+        refused = one.cli("admin", "restore", file, "--config", one.config, check=False)
+        self.assertEqual(refused.returncode, 78)
+        self.assertIn("already holds a state", refused.stderr)
+        (one.dir / "state").rename(one.dir / "state.old")
+        one.cli("admin", "restore", file, "--config", one.config)
+        one.start_daemon()
+        one.wait_up()
+        self.assertEqual([j["name"] for j in json.loads(one.cli("jobs", "-a", "-o", "json").stdout)["jobs"]],
+                         [f"jobs/{done}"])
+        again = one.submit("--", "true")
+        one.wait_state(again, "COMPLETED")
+        self.assertEqual(sorted(p.name for p in (one.dir / "state").glob("backup*")), [])
 
     def test_only_operators_change_nodes(self):
         one = self.cluster().start()

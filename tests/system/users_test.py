@@ -52,6 +52,8 @@ class Users(harness.SystemTest):
             self.assertEqual(self.one.cli(verb, job, user=GAMES, check=False).returncode, 3, verb)
         for verb in (("cordon",), ("drain", "--reason", "mine"), ("resume",)):
             self.assertEqual(self.one.cli("node", verb[0], "n1", *verb[1:], user=GAMES, check=False).returncode, 4, verb)
+        self.assertEqual(self.one.cli("admin", "backup", "/tmp/never.db", user=GAMES, check=False).returncode, 4)
+        self.assertFalse(os.path.exists("/tmp/never.db"))
         self.assertIn("(5), user", self.one.cli("whoami", user=GAMES).stdout)
         self.one.cli("cancel", job)  # root is an operator
         self.assertEqual(json.loads(self.one.cli("job", "show", job, "-o", "json", user=NOBODY).stdout)["user"],
