@@ -56,10 +56,18 @@ absl::StatusOr<StateFacts> RestoreState(const std::string& copy, const std::stri
     if (::access((target + suffix).c_str(), F_OK) == 0)
       return absl::AlreadyExistsError(absl::StrCat(target, suffix, " is there without its database; move it away first"));
   }
+  // Agents may hold tasks of jobs that were submitted after the backup: their numbers are never given again.
+  const auto skip_numbers = [&]() -> absl::Status {
+    ASSIGN_OR_RETURN(auto database, Database::Open(fresh, Database::Mode::kReadWrite, ""));
+    return database->Execute(
+        "PRAGMA synchronous=FULL; UPDATE meta SET value=CAST((CAST(value AS INTEGER)/1000000+1)*1000000 AS TEXT) "
+        "WHERE key='last_job';");
+  };
   std::error_code error;
   std::filesystem::copy_file(copy, fresh, std::filesystem::copy_options::overwrite_existing, error);
   absl::Status status;
   if (error) status = ErrnoStatus("write", fresh, error.value());
+  if (status.ok()) status = skip_numbers();
   if (status.ok()) {
     const UniqueFd file(::open(fresh.c_str(), O_RDWR | O_CLOEXEC));
     if (!file.valid() || ::fchmod(file.get(), 0600) != 0 || ::fsync(file.get()) != 0) status = ErrnoStatus("sync", fresh);

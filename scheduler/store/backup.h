@@ -25,7 +25,8 @@ struct StateFacts {
 // no state, FAILED_PRECONDITION when a newer version wrote it, NOT_FOUND.
 absl::StatusOr<StateFacts> CheckState(const std::string& path);
 
-// Puts a copy into a state directory, made if need be. ALREADY_EXISTS when it holds a state. Failing, leaves nothing.
+// Puts a copy into a state directory, made if need be. The next job's number is then the next million and one, as numbers
+// after the copy may be in use on nodes. ALREADY_EXISTS when it holds a state. Failing, leaves nothing.
 absl::StatusOr<StateFacts> RestoreState(const std::string& copy, const std::string& dir);
 
 }  // namespace sinew

@@ -65,6 +65,7 @@ TEST_F(BackupTest, ACopyHoldsEverythingAndIsOneFile) {
   auto other = *SqliteStore::Open(DatabasePath(root_ + "/other"));
   const auto state = *other->Load(100);
   ASSERT_EQ(state.jobs.size(), 20u);
+  EXPECT_EQ(state.last_job_id, 1'000'000u) << "jobs 21 and up may run somewhere";
   EXPECT_EQ(state.jobs[7]->spec, bench_.Job(state.jobs[7]->id)->spec);
   SubmitJobs(1);
   EXPECT_TRUE(other->Commit(bench_.Do({Register("n2", 0)})).ok()) << "it takes writes";

@@ -89,6 +89,7 @@ class Operate(harness.SystemTest):
         self.assertEqual([j["name"] for j in json.loads(one.cli("jobs", "-a", "-o", "json").stdout)["jobs"]],
                          [f"jobs/{done}"])
         again = one.submit("--", "true")
+        self.assertEqual(again, 1_000_001)
         one.wait_state(again, "COMPLETED")
         self.assertEqual(sorted(p.name for p in (one.dir / "state").glob("backup*")), [])
 
