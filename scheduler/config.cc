@@ -13,6 +13,8 @@
 namespace sinew {
 namespace {
 
+constexpr int64_t kLeastKept = int64_t{3600} * 1'000'000'000;
+
 std::string Absolute(const std::string& path, const std::string& config) {
   const std::string expanded = ExpandUser(path);
   if (!expanded.empty() && expanded[0] == '/') return expanded;
@@ -37,7 +39,7 @@ absl::StatusOr<Config> ReadConfig(const std::string& path) {
   Config config;
   config.policy = DefaultPolicy();
   ASSIGN_OR_RETURN(const auto entries, root.Map({"state_dir", "socket", "socket_mode", "agents", "policy", "nodes",
-                                                 "log_level", "start_limit"}));
+                                                 "log_level", "start_limit", "retention"}));
   for (const auto& [key, value] : entries) {
     if (key == "state_dir") {
       ASSIGN_OR_RETURN(const std::string dir, value.String());
@@ -76,6 +78,12 @@ absl::StatusOr<Config> ReadConfig(const std::string& path) {
       if (config.log_level != "debug" && config.log_level != "info" && config.log_level != "warn" &&
           config.log_level != "error") {
         return value.Error("\"" + config.log_level + "\" is not one of debug, info, warn, error");
+      }
+    } else if (key == "retention") {
+      ASSIGN_OR_RETURN(const auto retention, value.Map({"jobs"}));
+      for (const auto& [what, time] : retention) {
+        ASSIGN_OR_RETURN(config.keep_jobs_ns, time.DurationNs());
+        if (config.keep_jobs_ns < kLeastKept) return time.Error("must be at least 1h");
       }
     } else if (key == "start_limit") {
       ASSIGN_OR_RETURN(config.start_limit_ns, value.DurationNs());

@@ -26,6 +26,7 @@ struct Config {
   std::vector<ConfiguredNode> nodes;  // their pools; nodes that are not named are in "default"
   std::string log_level = "info";
   int64_t start_limit_ns = 60'000'000'000;
+  int64_t keep_jobs_ns = int64_t{30} * 24 * 3600 * 1'000'000'000;  // that ended
 };
 
 // Paths in the file are relative to the file's folder.

@@ -205,6 +205,7 @@ class FullStore final : public Store {
     return std::vector<Job>();
   }
   absl::StatusOr<std::vector<LogLine>> JobLog(JobId, uint64_t, int) override { return std::vector<LogLine>(); }
+  absl::StatusOr<int> Prune(int64_t, int) override { return 0; }
   absl::Status Backup(const std::string&) override { return absl::UnimplementedError("keeps nothing"); }
   std::atomic<bool> full = false;
 };

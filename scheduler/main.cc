@@ -9,6 +9,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -59,6 +60,34 @@ void Tick(AgentHub& hub, ProgressBoard& progress, ChangeFeed& changes, ProgressS
   hub.Tick(MonoNs());
 }
 
+// Deletes jobs that ended long ago, some each minute. Not while the wall clock is not where the time that passed since
+// the start would have it: a clock that jumps must not take the history along.
+class Pruner {
+ public:
+  Pruner(Store& store, int64_t keep_ns) : store_(store), keep_ns_(keep_ns) {}
+  absl::Status Tick() {
+    const int64_t mono = MonoNs(), wall = WallNs();
+    if (mono - last_ns_ < kEachNs) return absl::OkStatus();
+    last_ns_ = mono;
+    if (std::abs((wall - mono) - offset_ns_) > kJumpNs) {
+      spdlog::warn("msg=\"the wall clock jumped: old jobs are kept until the next start\"");
+      return absl::OkStatus();
+    }
+    const auto deleted = store_.Prune(wall - keep_ns_, kJobs);
+    if (deleted.ok() && *deleted > 0) spdlog::info("msg=\"deleted jobs that ended long ago\" jobs={}", *deleted);
+    if (!deleted.ok()) spdlog::error("msg=\"cannot delete old jobs\" why=\"{}\"", std::string(deleted.status().message()));
+    return absl::IsDataLoss(deleted.status()) ? deleted.status() : absl::OkStatus();
+  }
+
+ private:
+  static constexpr int64_t kEachNs = 60'000'000'000, kJumpNs = 3600'000'000'000;
+  static constexpr int kJobs = 5'000;
+  Store& store_;
+  const int64_t keep_ns_;
+  const int64_t offset_ns_ = WallNs() - MonoNs();
+  int64_t last_ns_ = 0;
+};
+
 absl::Status Serve(const Config& config, UniqueFd signals, std::unique_ptr<Pipeline> pipeline) {
   ASSIGN_OR_RETURN(const UniqueFd lock, LockStateDir(config.state_dir));
   ASSIGN_OR_RETURN(auto store, SqliteStore::Open(DatabasePath(config.state_dir)));
@@ -105,6 +134,7 @@ absl::Status Serve(const Config& config, UniqueFd signals, std::unique_ptr<Pipel
   spdlog::info("msg=\"serving\" version={} socket={} policy={}", kVersion, config.socket, config.policy.name);
   SdNotify("READY=1");
 
+  Pruner pruner(controller.store(), config.keep_jobs_ns);
   bool healthy = true;
   const int64_t watchdog_ns = static_cast<int64_t>(WatchdogPingMs()) * 1'000'000;
   int64_t pinged = 0;
@@ -113,6 +143,7 @@ absl::Status Serve(const Config& config, UniqueFd signals, std::unique_ptr<Pipel
     ::poll(&waits, 1, 250);
     if (const int signal = NextSignal(signals.get()); signal == SIGTERM || signal == SIGINT) break;
     Tick(hub, progress, changes, *kept_progress, false);
+    if (!pruner.Tick().ok()) std::_Exit(kDiskErrorExit);
     if (const bool now_healthy = controller.WriteHealth().ok(); now_healthy != healthy) {
       healthy = now_healthy;
       server.SetServing(healthy);

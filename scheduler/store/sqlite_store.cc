@@ -212,6 +212,43 @@ absl::StatusOr<RestoredState> SqliteStore::Load(size_t ended_jobs) {
   return state;
 }
 
+absl::StatusOr<int> SqliteStore::Prune(int64_t ended_before_wall_ns, int jobs) {
+  absl::MutexLock lock(&mutex_);
+  ASSIGN_OR_RETURN(Statement rows,
+                   database_->Prepare("SELECT id,spec,record FROM job WHERE ended=1 AND id>? ORDER BY id LIMIT ?"));
+  rows.Bind(1, pruned_to_);
+  rows.Bind(2, int64_t{jobs});
+  std::vector<int64_t> old;
+  int seen = 0;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool more, rows.Step());
+    if (!more) break;
+    ++seen;
+    pruned_to_ = rows.Int(0);
+    ASSIGN_OR_RETURN(const Job job, JobFromRow(rows));
+    if (job.ended_wall_ns < ended_before_wall_ns) old.push_back(rows.Int(0));
+  }
+  rows.Reset();
+  if (seen < jobs) pruned_to_ = 0;  // from the beginning, next time
+  if (old.empty()) return 0;
+  const auto remove = [&]() -> absl::Status {
+    RETURN_IF_ERROR(database_->Execute("BEGIN IMMEDIATE"));
+    for (const char* sql : {"DELETE FROM log WHERE job=?", "DELETE FROM job WHERE id=?"}) {
+      ASSIGN_OR_RETURN(Statement drop, database_->Prepare(sql));
+      for (const int64_t id : old) {
+        drop.Bind(1, id);
+        RETURN_IF_ERROR(drop.Run());
+      }
+    }
+    return database_->Execute("COMMIT");
+  };
+  if (const absl::Status status = remove(); !status.ok()) {
+    (void)database_->Execute("ROLLBACK");
+    return status;
+  }
+  return static_cast<int>(old.size());
+}
+
 absl::Status SqliteStore::Backup(const std::string& path) {
   absl::Status status = [&]() -> absl::Status {
     ASSIGN_OR_RETURN(auto copy, Database::Open(path, Database::Mode::kCreate, ""));

@@ -32,6 +32,7 @@ class SqliteStore final : public Store {
   absl::StatusOr<std::vector<Job>> EndedJobs(std::optional<uint32_t> uid, uint64_t before, int limit) override;
   absl::StatusOr<std::vector<LogLine>> JobLog(JobId id, uint64_t after_revision, int limit) override;
 
+  absl::StatusOr<int> Prune(int64_t ended_before_wall_ns, int jobs) override;
   absl::Status Backup(const std::string& path) override;
   // What SQLite's integrity_check finds wrong.
   absl::Status CheckStructure();
@@ -44,6 +45,7 @@ class SqliteStore final : public Store {
 
   absl::Mutex mutex_;
   std::unique_ptr<Database> database_ ABSL_GUARDED_BY(mutex_);
+  int64_t pruned_to_ ABSL_GUARDED_BY(mutex_) = 0;  // the job that Prune looked at last
   std::string cluster_id_;
 };
 

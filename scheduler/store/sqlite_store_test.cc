@@ -126,5 +126,40 @@ TEST_F(StoreTest, ADamagedFileIsDataLossNotACrash) {
   EXPECT_FALSE(store.ok() && (*store)->Load(1).ok());
 }
 
+TEST_F(StoreTest, PrunesJobsThatEndedLongAgoWithTheirEvents) {
+  Bench b;
+  auto store = Open();
+  const auto keep = [&](const Transaction& t) { ASSERT_TRUE(store->Commit(t).ok()); };
+  for (int i = 0; i < 10; ++i) {
+    SubmitEvent submit;
+    submit.submitter = {1000, 100, "ann"};
+    submit.spec = Spec(1);
+    keep(b.Do({submit}));
+  }
+  const auto cancel = [&](uint64_t id) {
+    CancelEvent event;
+    event.caller_is_operator = true;
+    event.job = {id};
+    keep(b.Do({event}));
+  };
+  for (uint64_t id = 2; id <= 6; ++id) cancel(id);
+  b.Pass(3600 * testing::kSecond);
+  cancel(1);  // an old number, ended late
+  cancel(7);
+  const int64_t before = b.now.wall_ns - 60 * testing::kSecond;
+  EXPECT_EQ(*store->Prune(before - 7200 * testing::kSecond, 100), 0);
+  int deleted = 0;
+  for (int i = 0; i < 6; ++i) deleted += *store->Prune(before, 2);  // some at a time, and from the beginning again
+  EXPECT_EQ(deleted, 5);
+  EXPECT_EQ(*store->Prune(before, 100), 0);
+  for (uint64_t id = 1; id <= 10; ++id) {
+    const bool old = id >= 2 && id <= 6;
+    EXPECT_EQ(store->FindJob({id})->has_value(), !old) << id;
+    EXPECT_EQ(store->JobLog({id}, 0, 100)->empty(), old) << id;
+  }
+  EXPECT_EQ(store->Load(100)->jobs.size(), 5u);
+  EXPECT_EQ(store->Load(100)->last_job_id, 10u);
+}
+
 }  // namespace
 }  // namespace sinew

@@ -36,6 +36,10 @@ class Store {
   };
   virtual absl::StatusOr<std::vector<LogLine>> JobLog(JobId id, uint64_t after_revision, int limit) = 0;
 
+  // Deletes jobs that ended before that time, with their events. Looks at `jobs` of them, oldest first, and goes on where
+  // it stopped; how many it deleted. Errors as of Commit. Thread-safe.
+  virtual absl::StatusOr<int> Prune(int64_t ended_before_wall_ns, int jobs) = 0;
+
   // A copy of all that is committed, in a new file; commits go on meanwhile. Thread-safe. Failing, leaves no file.
   virtual absl::Status Backup(const std::string& path) = 0;
 };
