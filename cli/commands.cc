@@ -239,6 +239,10 @@ absl::StatusOr<int> Version(const Options& options) {
   Print("server  " + EscapeControl(server->version()) + ", API " + EscapeControl(server->api_version()) + ", policy " +
         EscapeControl(server->policy()) + "\nsocket  " + client.socket() + "\nyou     " +
         EscapeControl(server->caller_user()) + " (" + std::to_string(server->caller_uid()) + ")\n");
+  if (!server->policy_error().empty()) {
+    std::fprintf(stderr, "sinew: the policy failed, and fifo and pack decide in its place: %s\n",
+                 EscapeControl(server->policy_error()).c_str());
+  }
   if (server->version() != kVersion) std::fprintf(stderr, "sinew: client and server have different versions\n");
   return kDone;
 }

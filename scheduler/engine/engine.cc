@@ -16,6 +16,7 @@ Engine::~Engine() = default;
 
 const ClusterState& Engine::state() const { return impl_->state; }
 const std::string& Engine::policy_name() const { return impl_->pipeline->name(); }
+const std::string& Engine::policy_error() const { return impl_->policy_error; }
 bool Engine::NeedsPlan() const { return impl_->pipeline->WantsToRun(); }
 
 void Engine::Restore(RestoredState restored, Now now) {
@@ -139,6 +140,7 @@ void Engine::Commit(const Transaction& transaction, Now now) {
     for (const auto& [id, key] : e.planned->draft.order_keys()) {
       if (e.state.pending().contains(id)) e.order.Set(id, key);
     }
+    e.policy_error = e.planned->fell_back ? e.planned->error : "";
     e.pipeline->Accept(std::move(*e.planned));
     e.rejections = std::move(e.next_rejections);
   }

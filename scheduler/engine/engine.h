@@ -78,6 +78,8 @@ class Engine {
   // (kNoNodes: not an error, the job waits; kNeverSatisfiable with numbers: it is refused).
   bool Satisfiable(const JobSpec& spec, Reason* reason) const;
   const std::string& policy_name() const;
+  // Why the newest pass was decided by fifo and pack in place of the policy; "" = it was not.
+  const std::string& policy_error() const;
 
  private:
   struct Impl;

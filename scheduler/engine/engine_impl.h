@@ -85,6 +85,7 @@ struct Engine::Impl {
   std::map<std::pair<uint32_t, std::string>, RequestRecord> requests;
   std::deque<std::pair<uint32_t, std::string>> request_age;
   std::vector<Rejection> rejections;
+  std::string policy_error;  // of the newest pass
 
   // One timer a job at most: start limit while STARTING, time limit while RUNNING, delay of the next try while PENDING.
   std::map<JobId, int64_t> timer_of;

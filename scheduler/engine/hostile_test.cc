@@ -109,6 +109,7 @@ TEST(Hostile, AStageThatThrowsCostsItsProposalOnly) {
   const Transaction t = b->Plan();
   EXPECT_TRUE(t.plan_fell_back);
   EXPECT_NE(t.plan_error.find("boom"), std::string::npos);
+  EXPECT_EQ(b->engine->policy_error(), t.plan_error);
   EXPECT_EQ(b->Job(id)->state, JobState::kRunning);
 }
 

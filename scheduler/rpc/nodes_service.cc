@@ -110,7 +110,10 @@ grpc::Status ClusterService::GetVersion(grpc::ServerContext* context, const v1::
   if (!user.ok()) return ToGrpc(user.status());
   response->set_version(kVersion);
   response->set_api_version("sinew.v1");
-  controller_.Read([&](const Engine& engine) { response->set_policy(engine.policy_name()); });
+  controller_.Read([&](const Engine& engine) {
+    response->set_policy(engine.policy_name());
+    response->set_policy_error(engine.policy_error());
+  });
   response->set_caller_uid(user->uid);
   response->set_caller_user(user->name);
   response->set_caller_operator(user->operator_);
