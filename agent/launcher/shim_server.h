@@ -22,8 +22,7 @@ class ShimServer {
   // for and not yet told of there are is then unknown. It may ask again at once.
   using Listener = std::function<void(const ForkReply& reply)>;
 
-  // program: the path of sinew-shim. room: the longest path of a task's file. null, report: descriptors that outlive
-  // this.
+  // program: the path of sinew-shim. room: the length of the longest path of a task's file, which shims show.
   ShimServer(std::string program, std::size_t room, EventLoop& loop, Listener listener);
   ~ShimServer();
 
@@ -34,6 +33,7 @@ class ShimServer {
   };
   absl::Status Ask(std::uint64_t serial, const std::string& path, const Files& files);
 
+  // Before the first Ask; they outlive this. report: the end of the pipe that shims write to.
   void SetDescriptors(int null, int report) { null_ = null, report_ = report; }
 
  private:

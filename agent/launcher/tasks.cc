@@ -191,6 +191,11 @@ void Tasks::OnForked(const ForkReply& reply) {
     // Our child, and not reaped yet, so its number still means it.
     task.pidfd.reset(static_cast<int>(::syscall(SYS_pidfd_open, reply.pid, 0)));
     status = task.pidfd.valid() ? Watch(task) : ErrnoStatus("watch the shim of", name);
+    if (!status.ok()) {  // nobody would see how the task ends: it goes with its shim
+      task.pidfd.reset();
+      ::kill(reply.pid, SIGKILL);
+      ::waitpid(reply.pid, nullptr, 0);
+    }
   }
   if (!status.ok()) CannotStart(name, status);
 }
@@ -200,7 +205,10 @@ void Tasks::AskAgain(const std::string& name) {
   task.asked = false;
   ShimRecord record;
   // The lock of its file tells, as of those of a launcher before this one: a shim records itself before it forks.
-  if (spool_.Probe(name, &record) != Spool::Shim::kGone || record.magic != 0) return TakeUp(name, 1);
+  if (spool_.Probe(name, &record) != Spool::Shim::kGone || record.magic != 0) {
+    task.adopted = true;
+    return TakeUp(name, 1);
+  }
   const auto text = spool_.ReadTask(name);
   v1::StartTask start;
   if (task.asks >= kMaxAsks)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tasks of a node: started, watched, stopped, and taken up again after a restart of the launcher. One thread, that
-// of the event loop; nothing here waits.
+// of the event loop; nothing here waits, but for a fork server that takes no requests (shim_server.h).
 #pragma once
 
 #include <cstdint>
