@@ -60,7 +60,7 @@ void Tick(AgentHub& hub, ProgressBoard& progress, ChangeFeed& changes, ProgressS
   hub.Tick(MonoNs());
 }
 
-// Deletes jobs that ended long ago, some each minute. Not while the wall clock is not where the time that passed since
+// Deletes jobs that ended long ago, some at a time. Not while the wall clock is not where the time that passed since
 // the start would have it: a clock that jumps must not take the history along.
 class Pruner {
  public:
@@ -70,7 +70,8 @@ class Pruner {
     if (mono - last_ns_ < kEachNs) return absl::OkStatus();
     last_ns_ = mono;
     if (std::abs((wall - mono) - offset_ns_) > kJumpNs) {
-      spdlog::warn("msg=\"the wall clock jumped: old jobs are kept until the next start\"");
+      if (!warned_) spdlog::warn("msg=\"the wall clock jumped: old jobs are kept until it is back, or the next start\"");
+      warned_ = true;
       return absl::OkStatus();
     }
     const auto deleted = store_.Prune(wall - keep_ns_, kJobs);
@@ -80,12 +81,13 @@ class Pruner {
   }
 
  private:
-  static constexpr int64_t kEachNs = 60'000'000'000, kJumpNs = 3600'000'000'000;
-  static constexpr int kJobs = 5'000;
+  static constexpr int64_t kEachNs = 6'000'000'000, kJumpNs = 3600'000'000'000;
+  static constexpr int kJobs = 500;  // at a time: commits wait meanwhile
   Store& store_;
   const int64_t keep_ns_;
   const int64_t offset_ns_ = WallNs() - MonoNs();
   int64_t last_ns_ = 0;
+  bool warned_ = false;
 };
 
 absl::Status Serve(const Config& config, UniqueFd signals, std::unique_ptr<Pipeline> pipeline) {

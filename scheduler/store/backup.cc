@@ -26,19 +26,15 @@ absl::StatusOr<StateFacts> CheckState(const std::string& path) {
   };
   auto store = SqliteStore::Open(path, "", SqliteStore::Mode::kReadOnly);
   if (!store.ok()) return damaged(store.status());
-  if (const absl::Status status = (*store)->CheckStructure(); !status.ok()) return damaged(status);
-  const auto state = (*store)->Load(SIZE_MAX >> 1);
-  if (!state.ok()) return damaged(state.status());
+  const auto contents = (*store)->ReadEverything();
+  if (!contents.ok()) return damaged(contents.status());
   StateFacts facts;
   facts.cluster_id = (*store)->cluster_id();
   facts.schema = SqliteStore::kSchemaVersion;
-  facts.revision = state->last_revision;
-  facts.jobs = static_cast<int64_t>(state->jobs.size());
-  for (const JobPtr& job : state->jobs) {
-    facts.live_jobs += !IsEnd(job->state);
-    if (const auto log = (*store)->JobLog(job->id, 0, INT32_MAX); !log.ok()) return damaged(log.status());
-  }
-  facts.nodes = static_cast<int64_t>(state->nodes.size());
+  facts.revision = contents->revision;
+  facts.jobs = contents->jobs;
+  facts.live_jobs = contents->live_jobs;
+  facts.nodes = contents->nodes;
   facts.bytes = info.st_size;
   return facts;
 }

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <functional>
 
 #include "absl/strings/str_cat.h"
 #include "base/files.h"
@@ -263,13 +264,38 @@ absl::Status SqliteStore::Backup(const std::string& path) {
   return status;
 }
 
-absl::Status SqliteStore::CheckStructure() {
+absl::StatusOr<SqliteStore::Contents> SqliteStore::ReadEverything() {
   absl::MutexLock lock(&mutex_);
-  ASSIGN_OR_RETURN(Statement check, database_->Prepare("PRAGMA integrity_check(1)"));
-  ASSIGN_OR_RETURN(const bool found, check.Step());
-  const std::string text = found ? check.Text(0) : "no answer";
-  check.Reset();
-  return text == "ok" ? absl::OkStatus() : absl::DataLossError(text);
+  Contents contents;
+  const auto each = [&](const char* sql, const std::function<absl::Status(const Statement&)>& read) -> absl::Status {
+    ASSIGN_OR_RETURN(Statement rows, database_->Prepare(sql));
+    while (true) {
+      ASSIGN_OR_RETURN(const bool more, rows.Step());
+      if (!more) break;
+      RETURN_IF_ERROR(read(rows));
+    }
+    rows.Reset();
+    return absl::OkStatus();
+  };
+  RETURN_IF_ERROR(each("PRAGMA integrity_check(1)", [](const Statement& row) {
+    return row.Text(0) == "ok" ? absl::OkStatus() : absl::DataLossError(row.Text(0));
+  }));
+  RETURN_IF_ERROR(each("SELECT id,spec,record FROM job", [&](const Statement& row) -> absl::Status {
+    ASSIGN_OR_RETURN(const Job job, JobFromRow(row));
+    ++contents.jobs;
+    contents.live_jobs += !IsEnd(job.state);
+    return absl::OkStatus();
+  }));
+  RETURN_IF_ERROR(each("SELECT job,record FROM log", [](const Statement& row) {
+    return DecodeLog({static_cast<uint64_t>(row.Int(0))}, row.Text(1)).status();
+  }));
+  RETURN_IF_ERROR(each("SELECT id,record FROM node", [&](const Statement& row) {
+    ++contents.nodes;
+    return DecodeNode({static_cast<uint32_t>(row.Int(0))}, row.Text(1)).status();
+  }));
+  ASSIGN_OR_RETURN(const std::string revision, Meta(*database_, "revision"));
+  contents.revision = std::strtoull(revision.c_str(), nullptr, 10);
+  return contents;
 }
 
 absl::StatusOr<std::optional<Job>> SqliteStore::FindJob(JobId id) {

@@ -34,8 +34,12 @@ class SqliteStore final : public Store {
 
   absl::StatusOr<int> Prune(int64_t ended_before_wall_ns, int jobs) override;
   absl::Status Backup(const std::string& path) override;
-  // What SQLite's integrity_check finds wrong.
-  absl::Status CheckStructure();
+  struct Contents {
+    uint64_t revision = 0;
+    int64_t jobs = 0, live_jobs = 0, nodes = 0;
+  };
+  // Reads every record, one at a time, after SQLite's integrity_check; the first thing that is wrong is the error.
+  absl::StatusOr<Contents> ReadEverything();
 
   const std::string& cluster_id() const { return cluster_id_; }
 
