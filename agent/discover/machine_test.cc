@@ -206,6 +206,7 @@ TEST_F(MachineTest, ZAKnightsLandingInSnc4IsFourDevices) {
   }
   const auto node = DiscoverMachine({.sysroot = root_});
   ASSERT_TRUE(node.ok()) << node.status();
+  EXPECT_EQ(node->cpu_model(), "A processor") << "not padded";
   EXPECT_EQ(node->milli_cpus(), 8000);
   EXPECT_EQ(node->numa_size(), 8);
   EXPECT_EQ(node->memory_bytes(), int64_t{4} * 24'000'000 * 1024) << "memory without CPUs is not the node's";

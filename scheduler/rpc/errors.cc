@@ -46,7 +46,8 @@ grpc::Status InvalidFields(const std::vector<Violation>& violations) {
 }
 
 grpc::Status NeverSatisfiable(const v1::Reason& reason) {
-  return WithDetails(grpc::StatusCode::FAILED_PRECONDITION, "this job could never run here: " + ReasonText(reason) + "; " + ReasonHint(reason),
+  return WithDetails(grpc::StatusCode::FAILED_PRECONDITION,
+                     "this job could never run here: " + ReasonText(reason) + "; " + ReasonHint(reason),
                      "NEVER_SATISFIABLE", nullptr,
                      {{"needed", std::to_string(reason.needed())},
                       {"best_node", std::to_string(reason.best_node_free())},
